@@ -1,0 +1,1 @@
+"""What reaches the screen besides the icon: notices. Shell."""

@@ -1,0 +1,210 @@
+"""The words of island: what every other module speaks of.
+
+Pure: imports nothing of island, looks at no clock, opens no file. Times are seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import inf
+
+
+class State(StrEnum):
+    """Will anything more happen without me?"""
+
+    YOUR_TURN = "your-turn"
+    STALLED = "stalled"
+    WORKING = "working"
+    IDLE = "idle"
+
+
+class Reason(StrEnum):
+    """Why a session is in its state: the same words for every agent."""
+
+    MODEL = "model"
+    TOOL = "tool"
+    COMPACTING = "compacting"
+    RETRYING = "retrying"
+    BACKGROUND = "background"
+    FINISHED = "finished"
+    QUESTION = "question"
+    PLAN = "plan"
+    PERMISSION = "permission"
+    ERROR = "error"
+    LIMIT = "limit"
+    LOGIN = "login"
+    INTERRUPTED = "interrupted"
+    SILENT = "silent"
+    MAYBE_PERMISSION = "maybe-permission"
+    NEW = "new"
+    SEEN = "seen"
+    EXPIRED = "expired"
+    ENDED = "ended"
+    CRASHED = "crashed"
+
+
+class Sure(StrEnum):
+    """How sure: told by a record, or inferred from what is missing."""
+
+    TOLD = "told"
+    INFERRED = "inferred"
+
+
+class Kind(StrEnum):
+    """What an event means. A session keeps the newest event of each (kind, key)."""
+
+    FACT = "fact"  # key: a name of FACTS; word: its value
+    PROMPT = "prompt"  # a turn began; word: who began it (user, agent, machine)
+    PROGRESS = "progress"  # the main thread went on; word: a working reason
+    ANSWER = "answer"  # looks final, may still go on; word: a hand-back reason
+    END = "end"  # the turn is over; word: a hand-back reason; number: background agents left
+    PLANNED = "planned"  # key: turn; the turn ends in a plan to approve
+    OPENED = "opened"  # key: id; word: a span of SPANS; text: the tool's name or command
+    CLOSED = "closed"  # key: id
+    LIVE = "live"  # the agent's own live status; word: busy, idle, shell, or an ask
+    OWNER = "owner"  # key: process identity; that process has the session loaded
+    GONE = "gone"  # key: process identity; word: exit, closed (orderly) or left (other session)
+    ATTACHED = "attached"  # key: process identity; a window of the user shows the session
+    STOPPED = "stopped"  # key: process identity; word: yes or no; suspended by a signal
+    ALONE = "alone"  # no tool process runs under the owner since `at`; word: yes or no
+
+
+#: Facts a session may carry, by key of a FACT event.
+FACTS = ("cwd", "title", "model", "tokens", "version", "role", "parent", "archived")
+
+#: Spans, by word of an OPENED event.
+SPANS = ("tool", "shell-tool", "instant-tool", "question", "plan", "permission", "escalation",
+         "trust", "child", "shell", "process")
+
+
+class Role(StrEnum):
+    """Whose session it is: only a person's own sessions reach the icon and the notices."""
+
+    PERSON = "person"
+    MACHINE = "machine"
+    CHILD = "child"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One native line, document or row, as bytes.
+
+    path: the file it stands in; offset: its first byte there (0 for a whole document);
+    mtime: file time, a stand-in only for formats that carry no time.
+    """
+
+    path: str
+    data: bytes
+    offset: int = 0
+    mtime: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A record's meaning.
+
+    at: the record's own time; order: place in its file, which breaks ties; turn: the turn's stable
+    key; source: the kind of record it was read from; number: a count, see Kind.
+    """
+
+    kind: Kind
+    session: str
+    at: float
+    key: str = ""
+    word: str = ""
+    turn: str = ""
+    text: str = ""
+    number: float = -1
+    order: int = 0
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The registers of one conversation: the newest event for each (kind, key)."""
+
+    agent: str
+    id: str
+    registers: Mapping[tuple[Kind, str], Event] = field(default_factory=dict)
+
+    def get(self, kind: Kind, key: str = "") -> Event | None:
+        """Return the newest event of that kind for that key."""
+        return self.registers.get((kind, key))
+
+    def every(self, kind: Kind) -> Iterable[Event]:
+        """Return the newest event of that kind for each of its keys."""
+        return (event for (k, _), event in self.registers.items() if k is kind)
+
+    def fact(self, name: str) -> str:
+        """Return a fact's value, or an empty text."""
+        event = self.registers.get((Kind.FACT, name))
+        return event.word if event else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A state held from `since` until `until`, unless new evidence comes.
+
+    turn: key of what is said (turn or ask), stable over re-reads; evidence: the event that decided.
+    """
+
+    state: State
+    reason: Reason
+    sure: Sure = Sure.TOLD
+    since: float = 0.0
+    until: float = inf
+    turn: str = ""
+    evidence: Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One session as it is shown. `seen` is true once the user has looked at this hand-back."""
+
+    agent: str
+    session: str
+    verdict: Verdict
+    role: Role = Role.PERSON
+    project: str = ""
+    title: str = ""
+    model: str = ""
+    tokens: int | None = None
+    seen: bool = False
+    blind: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that is shown at one moment: rows by urgency, the icon, and what is wrong with the watch."""
+
+    at: float
+    icon: State
+    rows: tuple[Row, ...] = ()
+    trouble: tuple[str, ...] = ()
+    calm: bool = False  # the icon's your-turn has been seen
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One running process. created: start time, -1 if unknown; environ: None if not readable."""
+
+    pid: int
+    ppid: int
+    name: str
+    cmdline: tuple[str, ...] = ()
+    cwd: str = ""
+    created: float = -1.0
+    environ: Mapping[str, str] | None = None
+    stopped: bool = False
+
+    @property
+    def identity(self) -> str:
+        """Name this process for good: pids are used again, a pid with its start time is not."""
+        return f"{self.pid}:{self.created:.2f}"
+
+
+#: read(record) -> its events. Keeps no state, looks at no clock and no other file, never raises on
+#: what an agent could write except ValueError for what is not its format at all.
+Reader = Callable[[Record], Iterable[Event]]

@@ -1,0 +1,1 @@
+"""Bytes and hints in: files, watch, processes. Shell: decides nothing."""

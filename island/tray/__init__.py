@@ -1,0 +1,1 @@
+"""Tray icon: drawing, menu, and one backend per desktop protocol. Shell."""
