@@ -69,14 +69,20 @@ class Kind(StrEnum):
     ATTACHED = "attached"  # key: process identity; a window of the user shows the session
     STOPPED = "stopped"  # key: process identity; word: yes or no; suspended by a signal
     ALONE = "alone"  # no tool process runs under the owner since `at`; word: yes or no
+    UNKNOWN = "unknown"  # word: a kind of record the reader does not know; counted, never folded
 
 
-#: Facts a session may carry, by key of a FACT event.
-FACTS = ("cwd", "title", "model", "tokens", "version", "role", "parent", "archived")
+#: Facts a session may carry, by key of a FACT event. `name` is a title given by the user, `surface` what
+#: the user sees the session in (the agent's own word).
+FACTS = ("cwd", "title", "name", "model", "tokens", "version", "role", "parent", "surface", "archived")
+
+#: Key of turn registers read from records that carry no turn key at all (very old formats). They count
+#: only while no record with a turn key has been seen.
+KEYLESS = "keyless"
 
 #: Spans, by word of an OPENED event.
 SPANS = ("tool", "shell-tool", "instant-tool", "question", "plan", "permission", "escalation",
-         "trust", "child", "shell", "process")
+         "unrecorded", "trust", "child", "shell", "process")
 
 
 class Role(StrEnum):

@@ -1,0 +1,12 @@
+"""The table of agents: one row per agent, one file per row. Pure.
+
+To add one: write its file, add its row here, add a folder of sequences. Nothing else changes.
+"""
+
+from __future__ import annotations
+
+from island.agents.base import Agent
+from island.agents.claude import CLAUDE
+from island.agents.codex import CODEX
+
+AGENTS: dict[str, Agent] = {agent.name: agent for agent in (CLAUDE, CODEX)}

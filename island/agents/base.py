@@ -1,0 +1,117 @@
+"""What an agent is to island: a table row, and readers of its records. Pure.
+
+A reader takes one record and returns its events. It keeps no state between records and looks at no clock
+and no other file. It raises ValueError for what is not its format at all (a line that is not JSON), and
+nothing else; what it knows but what says nothing about the turn gives no event; a kind of record that it
+does not know gives an UNKNOWN event, which is counted and shown as possible drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from island.model import Event, Process, Reader, Record, Role, Session
+
+
+class Shape(StrEnum):
+    """How a source is written, and so how it is read."""
+
+    LINES = "lines"  # JSON Lines, appended
+    DOCUMENT = "document"  # a small file, rewritten whole
+    PRESENCE = "presence"  # never opened: that it is there, and its file time, is all that counts
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where records of one shape lie below an agent's home.
+
+    pattern: glob, one star within one folder; removed: what the end of such a file means for the sessions
+    that it told of; head: read the first line too, it carries what the tail does not.
+    """
+
+    pattern: str
+    shape: Shape
+    read: Reader
+    removed: Callable[[Event, float], Iterable[Event]] | None = None
+    head: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One row of the table of agents.
+
+    home: where its files lie, by environment and the user's home folder.
+    main: a process is the agent itself; owns: it may run that session, where no record tells; window: it
+    shows sessions that another process runs; tool: it is a command that the agent runs for a tool; role:
+    whose run it is, where only the command line tells; resumes: which session it was started to go on with;
+    single: one process runs one session at a time.
+    evidence, blind: what the verdicts rest on, and what cannot be seen, for people.
+    """
+
+    name: str
+    label: str
+    home: Callable[[Mapping[str, str], str], str]
+    sources: tuple[Source, ...]
+    main: Callable[[Process], bool]
+    owns: Callable[[Process, Session], bool]
+    window: Callable[[Process], bool]
+    tool: Callable[[Process], bool]
+    role: Callable[[Process], Role | None]
+    resumes: Callable[[Process, Iterable[Session]], str] = lambda _, __: ""
+    single: bool = False
+    evidence: tuple[str, ...] = ()
+    blind: tuple[str, ...] = ()
+
+
+def moved_by(variable: str, default: str) -> Callable[[Mapping[str, str], str], str]:
+    """Return a home: the folder that an environment variable names, else one below the user's home."""
+
+    def home(environ: Mapping[str, str], user_home: str) -> str:
+        return environ.get(variable) or f"{user_home}/{default}"
+
+    return home
+
+
+def decode(record: Record) -> dict[str, Any]:
+    """Return a record's JSON object. Raise ValueError if it is none."""
+    value = orjson.loads(record.data)
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - readers promise ValueError alone
+    return value
+
+
+def when(stamp: object) -> float:
+    """Return an ISO 8601 stamp as seconds since the epoch; without a zone it is UTC. ValueError if bad."""
+    if not isinstance(stamp, str):
+        raise ValueError("a time stamp is missing")  # noqa: TRY004 - readers promise ValueError alone
+    moment = datetime.fromisoformat(stamp)
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except OverflowError as error:
+        raise ValueError(f"a time stamp is out of range: {stamp}") from error
+
+
+def text_of(content: object) -> str:
+    """Return the text of a message's content: a string, or its text blocks joined."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    parts = (b.get("text") for b in content if isinstance(b, dict))
+    return "\n".join(p for p in parts if isinstance(p, str))
+
+
+def word(value: object) -> str:
+    """Return a value if it is text, else nothing: foreign fields may hold anything."""
+    return value if isinstance(value, str) else ""
+
+
+def asks(text: str) -> bool:
+    """Tell whether a closing text ends in a question. A label only, never what makes it the user's turn."""
+    return text.rstrip(" \t\r\n*_`\"')]»”").endswith(("?", "？", "؟"))  # noqa: RUF001 - real question marks

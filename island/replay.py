@@ -1,0 +1,265 @@
+"""Replay a sequence in virtual time, through the code that ships, down to reads of real files. Shell.
+
+The sequence's files are made in a temporary home, its processes in a table; what the observer and the notices
+say is printed on the sequence's clock.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from island.agents import AGENTS
+from island.model import Process, Role, Row, State
+from island.notices import Book, Notice, Withdraw, advance
+from island.observer import Observer, why
+from island.sequence import Sequence1, Step
+from island.sources.processes import Change, descendants
+
+Line = dict[str, Any]
+
+#: Where the working folder of a recorded process is not its real path, it cannot be compared.
+PROJECT = "@"
+
+
+@dataclass(slots=True)
+class RecordedTable:
+    """The processes of a sequence. A pid that it never speaks of cannot be checked, and counts as alive."""
+
+    spoken_of: frozenset[int]
+    running: dict[int, Process] = field(default_factory=dict)
+
+    def get(self, pid: int) -> Process | None:
+        """Return a running process; one that the sequence never speaks of runs."""
+        if pid not in self.spoken_of:
+            return Process(pid, 0, "")
+        return self.running.get(pid)
+
+    def below(self, pid: int) -> Iterable[Process]:
+        """Return the running descendants of a process."""
+        return descendants(pid, self.running.values())
+
+    def all(self) -> Iterable[Process]:
+        """Return all running processes."""
+        return self.running.values()
+
+    def same(self, pid: int, guard: str, started: float) -> bool:  # noqa: ARG002 - recorded without guards
+        """Count a guard that cannot be checked as passed."""
+        return True
+
+
+class Replay:
+    """One sequence, played once."""
+
+    def __init__(self, sequence: Sequence1, home: Path) -> None:
+        self.sequence = sequence
+        self._home, self._project = home / "home", home / "project"
+        self._home.mkdir()
+        self._project.mkdir()
+        self.now = sequence.start
+        self._steps_of_clock = 0.0
+        spoken = {s.operand["pid"] for s in sequence.of("process")} | {s.operand for s in sequence.of("exit")}
+        self.table = RecordedTable(frozenset(spoken))
+        homes = {name: agent.home({}, str(self._home)) for name, agent in AGENTS.items()}
+        self.observer = Observer(homes, self.table, self.now)
+        self.book = Book(since=self.now)
+        self.rows: dict[str, Row] = {}
+        self.lines: list[Line] = []
+        self._said: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._icon: State | None = None
+
+    # -- running --------------------------------------------------------------------------------------------
+
+    def run(self, *, check: bool = False) -> Iterator[str]:
+        """Play all steps; yield what an `expect` line finds different, if asked to check."""
+        self.observer.sweep(self.now)
+        self._report(0.0)
+        heard: list[Line] = []
+        for step in self.sequence.steps:
+            self._until(step.at)
+            self._set(step.at)
+            if step.verb == "expect":
+                yield from self._compare(step, heard) if check else ()
+                heard.clear()
+                continue
+            begun = len(self.lines)
+            VERBS[step.verb](self, step)
+            self._report(step.at)
+            heard += [line for line in self.lines[begun:] if "notice" in line]
+        self._until(self.sequence.end)
+
+    def _set(self, at: float) -> None:
+        self.now = self.sequence.start + at + self._steps_of_clock
+
+    def _until(self, at: float) -> None:
+        """Let time pass: what lapses before `at` lapses in its order."""
+        while (due := min(self.observer.due, self.book.due)) <= self.sequence.start + at + self._steps_of_clock:
+            self.now = max(self.now, due)
+            self.observer.tick(self.now)
+            self._report(self.now - self.sequence.start - self._steps_of_clock)
+
+    # -- verbs ----------------------------------------------------------------------------------------------
+
+    def path(self, name: str) -> Path:
+        """Return where a path of the sequence lies in the temporary home."""
+        root = self._home if name.startswith("~/") else self._project
+        return root / name[2:]
+
+    def touch(self, path: Path) -> None:
+        """Give a file the time of now, and hint at it."""
+        os.utime(path, (self.now, self.now))
+        self.observer.changed([str(path)], self.now)
+
+    # -- saying ---------------------------------------------------------------------------------------------
+
+    def _report(self, at: float) -> None:
+        at = round(at, 3)
+        rows = self.observer.rows()
+        self.rows = {row.session: row for row in rows}
+        for row in rows:
+            self._say_verdict(at, row)
+        snapshot = self.observer.snapshot(self.now)
+        if snapshot.icon is not self._icon:
+            self._icon = snapshot.icon
+            self.lines.append({"at": at, "icon": snapshot.icon.value})
+        self.book, spoken = advance(self.book, rows, self.now)
+        self.lines += [_notice_line(at, s) for s in spoken]
+
+    def _say_verdict(self, at: float, row: Row) -> None:
+        key, verdict = (row.agent, row.session), row.verdict
+        because = why(self.observer.sessions[key])
+        said = (verdict.state, verdict.reason, verdict.sure, row.role)
+        if self._said.get(key) == said:
+            return
+        self._said[key] = said
+        line: Line = {"at": at, "session": row.session, "agent": row.agent, "state": verdict.state.value,
+                      "reason": verdict.reason.value, "sure": verdict.sure.value, "why": because}
+        if row.role is not Role.PERSON:
+            line["kind"] = row.role.value
+        self.lines.append(line)
+
+    def _compare(self, step: Step, heard: list[Line]) -> Iterator[str]:
+        for who, want in step.operand.items():
+            have = self._have(who, heard)
+            if have != want and not (isinstance(want, str) and have == want.partition("(")[0]):
+                yield f"{self.sequence.name}:{step.line}: at {step.at}: {who} is {have!r}, expected {want!r}"
+
+    def _have(self, who: str, heard: list[Line]) -> Any:
+        if who == "icon":
+            return self._icon.value if self._icon else "idle"
+        if who == "notices":
+            return [line["notice"]["session"] for line in heard]
+        row = self.rows.get(who)
+        return f"{row.verdict.state.value}({row.verdict.reason.value})" if row else "unknown"
+
+
+def _notice_line(at: float, spoken: Notice | Withdraw) -> Line:
+    if isinstance(spoken, Withdraw):
+        return {"at": at, "withdraw": {"session": spoken.session}}
+    told = {"session": spoken.session, "reason": spoken.reason.value, "title": spoken.title}
+    if len(spoken.sessions) > 1:
+        told["sessions"] = list(spoken.sessions)
+    return {"at": at, "notice": told}
+
+
+def _append(replay: Replay, step: Step) -> None:
+    path = replay.path(step.operand)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        file.write(step.content)
+    replay.touch(path)
+
+
+def _write(replay: Replay, step: Step) -> None:
+    path = replay.path(step.operand)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if step.fields.get("replaced") and path.exists():
+        fresh = path.with_name(path.name + ".replacing")
+        fresh.write_bytes(step.content)
+        fresh.replace(path)
+    else:
+        path.write_bytes(step.content)
+    replay.touch(path)
+
+
+def _patch(replay: Replay, step: Step) -> None:
+    path = replay.path(step.operand)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    with path.open("r+b") as file:
+        for offset, data in step.fields["blocks"]:
+            file.seek(offset)
+            file.write(base64.b64decode(data))
+        file.truncate(step.fields["size"])
+    replay.touch(path)
+
+
+def _touch(replay: Replay, step: Step) -> None:
+    path = replay.path(step.operand)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    replay.touch(path)
+
+
+def _remove(replay: Replay, step: Step) -> None:
+    path = replay.path(step.operand)
+    path.unlink(missing_ok=True)
+    replay.observer.changed([str(path)], replay.now)
+
+
+def _process(replay: Replay, step: Step) -> None:
+    p = step.operand
+    created = replay.sequence.start + float(p.get("created", step.at))
+    cwd = "" if p.get("cwd", PROJECT).startswith(PROJECT) else p["cwd"]
+    process = Process(p["pid"], p["ppid"], p.get("name", ""), tuple(p.get("cmdline", ())), cwd, created,
+                      stopped=bool(p.get("stopped")))
+    replay.table.running[process.pid] = process
+    replay.observer.processes_changed(Change(started=(process,)), replay.now)
+    replay.observer.stopped((process,), replay.now) if "stopped" in p else None
+
+
+def _exit(replay: Replay, step: Step) -> None:
+    process = replay.table.running.pop(step.operand, None)
+    if process:
+        replay.observer.processes_changed(Change(exited=(process,)), replay.now)
+
+
+def _clock(replay: Replay, step: Step) -> None:
+    before = replay.now
+    replay._steps_of_clock += step.operand  # noqa: SLF001 - the verbs are the replay's own
+    replay.now += step.operand
+    if replay.now < before:
+        replay.observer.refold(replay.now)
+    else:
+        replay.observer.tick(replay.now)
+
+
+def _nothing(_: Replay, __: Step) -> None:
+    """Pass over what is for people, or for sources that are not read."""
+
+
+VERBS: Mapping[str, Callable[[Replay, Step], None]] = {
+    "append": _append, "write": _write, "patch": _patch, "touch": _touch, "remove": _remove,
+    "process": _process, "exit": _exit, "clock": _clock,
+    "cpu": _nothing, "pane": _nothing, "truth": _nothing, "note": _nothing,
+}
+
+
+def play(sequence: Sequence1) -> list[Line]:
+    """Return the timeline of a sequence."""
+    with tempfile.TemporaryDirectory(prefix="island-replay-") as folder:
+        replay = Replay(sequence, Path(folder))
+        for _ in replay.run():
+            pass
+        return replay.lines
+
+
+def check(sequence: Sequence1) -> list[str]:
+    """Return what is different from the sequence's `expect` lines."""
+    with tempfile.TemporaryDirectory(prefix="island-replay-") as folder:
+        return list(Replay(sequence, Path(folder)).run(check=True))
