@@ -127,6 +127,11 @@ class Event:
     source: str = ""
 
 
+def place(event: Event) -> tuple[float, int, str, str, str, str, float]:
+    """Return what orders events of one register; the fields after time and place only make it total."""
+    return (event.at, event.order, event.word, event.turn, event.text, event.source, event.number)
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """The registers of one conversation: the newest event for each (kind, key)."""
@@ -167,12 +172,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One session as it is shown. `seen` is true once the user has looked at this hand-back."""
+    """One session as it is shown. label: the agent's name for people; seen: the user has looked at this."""
 
     agent: str
     session: str
     verdict: Verdict
     role: Role = Role.PERSON
+    label: str = ""
     project: str = ""
     title: str = ""
     model: str = ""

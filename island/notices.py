@@ -158,12 +158,12 @@ def _spoken(ripe: list[Wait]) -> tuple[Notice, ...]:
 
 def _notice(row: Row) -> Notice:
     reason = row.verdict.reason
-    title = f"{row.agent} {HEADLINES[reason]}"
+    title = f"{row.label or row.agent} {HEADLINES[reason]}"
     return Notice(key_of(row), row.agent, row.session, reason, title, row.project, row.verdict.turn, (row.session,))
 
 
 def _merged(rows: list[Row]) -> Notice:
-    lines = (f"{row.project or row.agent}: {row.agent} {HEADLINES[row.verdict.reason]}" for row in rows)
+    lines = (f"{row.project or row.session}: {row.label or row.agent} {HEADLINES[row.verdict.reason]}" for row in rows)
     first = rows[0]
     title = f"{len(rows)} sessions need you"
     return Notice(MANY, first.agent, first.session, first.verdict.reason, title, "\n".join(lines),

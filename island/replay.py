@@ -17,8 +17,9 @@ from typing import Any
 from island.agents import AGENTS
 from island.model import Process, Role, Row, State
 from island.notices import Book, Notice, Withdraw, advance
-from island.observer import Observer, why
+from island.observer import Observer
 from island.sequence import Sequence1, Step
+from island.sessions import why
 from island.sources.processes import Change, descendants
 
 Line = dict[str, Any]
@@ -29,9 +30,13 @@ PROJECT = "@"
 
 @dataclass(slots=True)
 class RecordedTable:
-    """The processes of a sequence. A pid that it never speaks of cannot be checked, and counts as alive."""
+    """The processes of a sequence. A pid that it never speaks of cannot be checked, and counts as alive.
+
+    complete: it speaks of processes at all, so one that it does not tell of is not there.
+    """
 
     spoken_of: frozenset[int]
+    complete: bool = False
     running: dict[int, Process] = field(default_factory=dict)
 
     def get(self, pid: int) -> Process | None:
@@ -63,8 +68,10 @@ class Replay:
         self._project.mkdir()
         self.now = sequence.start
         self._steps_of_clock = 0.0
+        self._next_at = 0.0
+        self.spoken: list[Notice | Withdraw] = []
         spoken = {s.operand["pid"] for s in sequence.of("process")} | {s.operand for s in sequence.of("exit")}
-        self.table = RecordedTable(frozenset(spoken))
+        self.table = RecordedTable(frozenset(spoken), complete=bool(spoken))
         homes = {name: agent.home({}, str(self._home)) for name, agent in AGENTS.items()}
         self.observer = Observer(homes, self.table, self.now)
         self.book = Book(since=self.now)
@@ -75,33 +82,47 @@ class Replay:
 
     # -- running --------------------------------------------------------------------------------------------
 
-    def run(self, *, check: bool = False) -> Iterator[str]:
-        """Play all steps; yield what an `expect` line finds different, if asked to check."""
+    def run(self) -> Iterator[str]:
+        """Play all steps at once; yield what an `expect` line finds different."""
+        heard = 0
+        for step in self._moves():
+            if step and step.verb == "expect":
+                yield from self._compare(step, self.lines[heard:])
+                heard = len(self.lines)
+
+    def moments(self) -> Iterator[float]:
+        """Play step by step: yield the time of what is to happen next, and let it happen when asked on."""
+        moves = self._moves()
+        at = 0.0
+        while True:
+            yield at
+            if next(moves, self) is self:
+                return
+            at = max(at, self._next_at)
+
+    def _moves(self) -> Iterator[Step | None]:
+        """Let everything happen in order of time: the steps, and between them what lapses (None)."""
         self.observer.sweep(self.now)
         self._report(0.0)
-        heard: list[Line] = []
         for step in self.sequence.steps:
-            self._until(step.at)
-            self._set(step.at)
-            if step.verb == "expect":
-                yield from self._compare(step, heard) if check else ()
-                heard.clear()
-                continue
-            begun = len(self.lines)
+            yield from self._until(step.at)
+            self._next_at = step.at
+            self.now = self._wall(step.at)
             VERBS[step.verb](self, step)
             self._report(step.at)
-            heard += [line for line in self.lines[begun:] if "notice" in line]
-        self._until(self.sequence.end)
+            yield step
 
-    def _set(self, at: float) -> None:
-        self.now = self.sequence.start + at + self._steps_of_clock
+    def _wall(self, at: float) -> float:
+        return self.sequence.start + at + self._steps_of_clock
 
-    def _until(self, at: float) -> None:
+    def _until(self, at: float) -> Iterator[None]:
         """Let time pass: what lapses before `at` lapses in its order."""
-        while (due := min(self.observer.due, self.book.due)) <= self.sequence.start + at + self._steps_of_clock:
+        while (due := min(self.observer.sessions.due, self.book.due)) <= self._wall(at):
             self.now = max(self.now, due)
+            self._next_at = self.now - self._wall(0)
             self.observer.tick(self.now)
-            self._report(self.now - self.sequence.start - self._steps_of_clock)
+            self._report(self._next_at)
+            yield None
 
     # -- verbs ----------------------------------------------------------------------------------------------
 
@@ -119,7 +140,7 @@ class Replay:
 
     def _report(self, at: float) -> None:
         at = round(at, 3)
-        rows = self.observer.rows()
+        rows = self.observer.sessions.rows()
         self.rows = {row.session: row for row in rows}
         for row in rows:
             self._say_verdict(at, row)
@@ -128,11 +149,12 @@ class Replay:
             self._icon = snapshot.icon
             self.lines.append({"at": at, "icon": snapshot.icon.value})
         self.book, spoken = advance(self.book, rows, self.now)
+        self.spoken += spoken
         self.lines += [_notice_line(at, s) for s in spoken]
 
     def _say_verdict(self, at: float, row: Row) -> None:
         key, verdict = (row.agent, row.session), row.verdict
-        because = why(self.observer.sessions[key])
+        because = why(self.observer.sessions.held[key])
         said = (verdict.state, verdict.reason, verdict.sure, row.role)
         if self._said.get(key) == said:
             return
@@ -153,7 +175,7 @@ class Replay:
         if who == "icon":
             return self._icon.value if self._icon else "idle"
         if who == "notices":
-            return [line["notice"]["session"] for line in heard]
+            return [line["notice"]["session"] for line in heard if "notice" in line]
         row = self.rows.get(who)
         return f"{row.verdict.state.value}({row.verdict.reason.value})" if row else "unknown"
 
@@ -246,7 +268,7 @@ def _nothing(_: Replay, __: Step) -> None:
 VERBS: Mapping[str, Callable[[Replay, Step], None]] = {
     "append": _append, "write": _write, "patch": _patch, "touch": _touch, "remove": _remove,
     "process": _process, "exit": _exit, "clock": _clock,
-    "cpu": _nothing, "pane": _nothing, "truth": _nothing, "note": _nothing,
+    "cpu": _nothing, "pane": _nothing, "truth": _nothing, "note": _nothing, "expect": _nothing,
 }
 
 
@@ -262,4 +284,4 @@ def play(sequence: Sequence1) -> list[Line]:
 def check(sequence: Sequence1) -> list[str]:
     """Return what is different from the sequence's `expect` lines."""
     with tempfile.TemporaryDirectory(prefix="island-replay-") as folder:
-        return list(Replay(sequence, Path(folder)).run(check=True))
+        return list(Replay(sequence, Path(folder)).run())

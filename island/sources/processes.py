@@ -35,6 +35,10 @@ class Change:
 class Table(Protocol):
     """The processes that matter: agents, what they started, and those asked for by pid."""
 
+    @property
+    def complete(self) -> bool:
+        """Whether a process that is not in the table does not run."""
+
     def get(self, pid: int) -> Process | None:
         """Return a running process; None if it has ended (a zombie has)."""
 
@@ -68,6 +72,11 @@ class SystemTable:
     known: dict[int, Process] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
 
+    @property
+    def complete(self) -> bool:
+        """Whether all of this user's processes can be seen: after the first look they can."""
+        return bool(self.seen)
+
     def poll(self) -> Change:
         """Look once: which processes that matter have started, changed or ended."""
         pids = set(psutil.pids())
@@ -89,7 +98,7 @@ class SystemTable:
     def get(self, pid: int) -> Process | None:
         """Return a running process, also one that was not known to matter; from now on it does."""
         if pid not in self.known and (p := _read(pid)):
-            self.known[pid] = p
+            self.known[pid] = _whole(p)
         return self.known.get(pid)
 
     def below(self, pid: int) -> Iterable[Process]:
@@ -114,23 +123,32 @@ class SystemTable:
 
     def _admit(self, pid: int) -> Process | None:
         p = _read(pid)
-        if p and (p.ppid in self.known or self.matters(p)):
-            self.known[pid] = p
-            return p
-        return None
+        if p is None or not (p.ppid in self.known or self.matters(p)):
+            return None
+        self.known[pid] = _whole(p)
+        return self.known[pid]
 
 
 def _read(pid: int) -> Process | None:
+    """Read what tells whether a process matters."""
     try:
         p = psutil.Process(pid)
         with p.oneshot():
-            if p.status() == psutil.STATUS_ZOMBIE:
+            status = p.status()
+            if status == psutil.STATUS_ZOMBIE:
                 return None
-            found = Process(pid, p.ppid(), p.name(), tuple(p.cmdline()), created=p.create_time(),
-                            stopped=p.status() == psutil.STATUS_STOPPED)
+            return Process(pid, p.ppid(), p.name(), tuple(p.cmdline()), created=p.create_time(),
+                           stopped=status == psutil.STATUS_STOPPED)
     except (psutil.Error, OSError):
         return None
-    return replace(found, cwd=_optional(p.cwd) or "", environ=_calls(_optional(p.environ)))
+
+
+def _whole(p: Process) -> Process:
+    """Add what only matters of a process that does."""
+    one = _optional(lambda: psutil.Process(p.pid))
+    if one is None:
+        return p
+    return replace(p, cwd=_optional(one.cwd) or "", environ=_calls(_optional(one.environ)))
 
 
 def _optional(look: Callable[[], T]) -> T | None:
@@ -170,18 +188,3 @@ def _same_namespace(domain: str) -> bool:
     with contextlib.suppress(OSError):
         return domain.endswith(os.readlink("/proc/self/ns/pid"))
     return True
-
-
-def holders(paths: frozenset[str], pids: Iterable[int]) -> dict[str, int]:
-    """Return which of these processes hold which of these files open (Linux; elsewhere nothing)."""
-    held: dict[str, int] = {}
-    if not sys.platform.startswith("linux"):
-        return held
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            for entry in os.scandir(f"/proc/{pid}/fd"):
-                with contextlib.suppress(OSError):
-                    target = os.readlink(entry.path)
-                    if target in paths:
-                        held[target] = pid
-    return held

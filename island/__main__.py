@@ -1,0 +1,50 @@
+"""Start: arguments, then one command. Without a command, the tray."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+
+from island import __version__
+from island.cli import demo, doctor, explain, record, replay, status, tray, watch
+
+CODES = """exit codes: 0 all is well; 1 something was found wrong (doctor, replay);
+2 the command or a file given to it is not understood; 3 island runs already"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    p = argparse.ArgumentParser(
+        prog="island", epilog=CODES, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="One tray icon that says whether any of your coding agents needs you now.",
+    )
+    p.add_argument("--version", action="version", version=f"island {__version__}")
+    p.add_argument("-v", "--verbose", action="store_true", help="log what happens to standard error")
+    p.set_defaults(run=tray.run)
+    commands = p.add_subparsers(title="commands", metavar="COMMAND")
+    for module in (status, watch, explain, replay, record, demo, doctor):
+        module.add_parser(commands)
+    return p
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = parser().parse_args(argv)
+    logging.basicConfig(level=logging.INFO if arguments.verbose else logging.ERROR, format="island: %(message)s")
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without our signs must not end the program
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return int(arguments.run(arguments))
+    except KeyboardInterrupt:
+        return 0
+    except BrokenPipeError:
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

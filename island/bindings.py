@@ -1,0 +1,201 @@
+"""Which process runs which session: told by records, found by what the agent's row knows, or unknown.
+
+Puts what the processes say into the sessions' registers; decides nothing. Shell, by way of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from island.agents.base import Agent
+from island.claims import View, view
+from island.model import Event, Kind, Process, Role, Session
+from island.sessions import Sessions
+from island.sources.processes import Change, Table
+
+#: Records and marks may be this much older than the process that made them: file times are coarse.
+SLACK = 1.0
+
+#: Records older than this at first sight, and no process that could have written them: nobody runs it.
+OLD = 10.0
+
+NOBODY = "nobody"  # stands for a process that had ended before anybody looked
+
+
+class Bindings:
+    """The processes behind the sessions."""
+
+    def __init__(self, sessions: Sessions, table: Table) -> None:
+        self._sessions = sessions
+        self._table = table
+
+    # -- what records tell ----------------------------------------------------------------------------------
+
+    def told(self, agent: Agent, event: Event, now: float) -> None:
+        """Check the process that a record names: it may have ended, or its pid may be another's by now."""
+        pid = int(event.key)
+        if self._table.get(pid) and self._table.same(pid, event.text, event.number):
+            self._leave_run(agent, pid, now)
+        else:
+            gone = Event(Kind.GONE, event.session, now, event.key, "exit", source="no such process")
+            self._sessions.join(agent, gone)
+
+    def window(self, agent: Agent, event: Event, now: float) -> Event:
+        """Bind a window's mark to the newest window process that was there then."""
+        cwd = self._sessions.of(agent, event.session).fact("cwd")
+        windows = [p for p in self._table.all() if agent.window(p) and p.created <= event.at + SLACK
+                   and (not cwd or not p.cwd or p.cwd == cwd)]
+        if windows:
+            return replace(event, key=str(max(windows, key=lambda p: p.created).pid))
+        if self._table.complete:
+            gone = Event(Kind.GONE, event.session, now, NOBODY, "exit", source="no such window")
+            self._sessions.join(agent, gone)
+        return replace(event, key=NOBODY)
+
+    def first_seen(self, agent: Agent, session: Session, now: float) -> None:
+        """Note that nobody runs a session: its records are old, and there is no process it could be."""
+        v = view(session)
+        if v.owner or v.last is None or v.last.at > now - OLD or not self._table.complete:
+            return
+        if not any(agent.owns(p, session) for p in self._free(agent, session)):
+            owner = Event(Kind.OWNER, session.id, v.last.at, NOBODY, number=0, source="process")
+            gone = Event(Kind.GONE, session.id, now, NOBODY, "exit", source="no process runs it")
+            self._sessions.join(agent, owner)
+            self._sessions.join(agent, gone)
+
+    # -- what processes tell --------------------------------------------------------------------------------
+
+    def changed(self, change: Change, now: float) -> None:
+        """Take note of processes that started or ended."""
+        for p in change.exited:
+            self._exited(p, now)
+        for p in change.started:
+            self._note_run(p, now)
+            self._note_resumed(p)
+        for agent, session in self._sessions.all() if change.started or change.exited else ():
+            self.bind(agent, session, now)
+
+    def stopped(self, changed: Iterable[Process], now: float) -> None:
+        """Take note of agents suspended by a signal, or continued."""
+        for p in changed:
+            said = "yes" if p.stopped else "no"
+            for agent, session in self._sessions.having(Kind.OWNER, str(p.pid)):
+                stopped = Event(Kind.STOPPED, session.id, now, str(p.pid), said, source="process state")
+                self._sessions.join(agent, stopped)
+
+    def _exited(self, p: Process, now: float) -> None:
+        key = str(p.pid)
+        for kind in (Kind.OWNER, Kind.ATTACHED):
+            for agent, session in self._sessions.having(kind, key):
+                self._sessions.join(agent, Event(Kind.GONE, session.id, now, key, "exit", source="process"))
+        for agent, session in self._sessions.all():
+            for span in view(session).open("process"):
+                if span.text == key:
+                    ended = Event(Kind.CLOSED, session.id, now, span.key, "process", source="process")
+                    self._sessions.join(agent, ended)
+
+    def _note_run(self, p: Process, now: float) -> None:
+        """Note a headless run whose records are not there yet, or never will be."""
+        for agent in self._sessions.agents.values():
+            if agent.main(p) and agent.role(p) is Role.MACHINE and not self._owned(agent, p.pid):
+                run, at = f"run:{p.pid}", min(p.created, now)
+                for event in (
+                    Event(Kind.FACT, run, at, "role", Role.MACHINE, source="process"),
+                    Event(Kind.OWNER, run, at, str(p.pid), number=at, source="process"),
+                    Event(Kind.PROMPT, run, at, word="user", turn=p.identity, source="headless run"),
+                ):
+                    self._sessions.join(agent, event)
+
+    def _owned(self, agent: Agent, pid: int) -> bool:
+        return any(a is agent for a, _ in self._sessions.having(Kind.OWNER, str(pid)))
+
+    def _leave_run(self, agent: Agent, pid: int, now: float) -> None:
+        """Give up the stand-in for a headless run: its own session is known."""
+        run = f"run:{pid}"
+        if self._sessions.of(agent, run).registers:
+            gone = Event(Kind.GONE, run, now, str(pid), "left", source="its session is known")
+            self._sessions.join(agent, gone)
+
+    def _note_resumed(self, p: Process) -> None:
+        """Note that a process was started to go on with a session: it has it loaded."""
+        for agent in self._sessions.agents.values():
+            session = self._sessions.of(agent, agent.resumes(p, [s for _, s in self._sessions.all(agent)]))
+            if session.registers and agent.owns(p, session):
+                self._own(agent, session, p, p.created)
+
+    # -- what is found --------------------------------------------------------------------------------------
+
+    def bind(self, agent: Agent, session: Session, now: float) -> None:
+        """Find the process of a session whose records do not tell it, and what runs below it."""
+        v = view(session)
+        began = self._unbound_since(session, v)
+        if began:
+            self._find_owner(agent, session, began, now)
+            v = view(self._sessions.of(agent, session.id))
+        if v.owner and v.gone is None and v.owner.key.isdecimal():
+            self._note_tools(agent, v, now)
+
+    def _unbound_since(self, session: Session, v: View) -> float:
+        """Return the moment for whose process is to be looked; 0 if the process is known."""
+        opened = max((e.at for e in session.every(Kind.ATTACHED)), default=0.0)
+        if v.gone:
+            return opened if opened > v.gone.at else 0.0
+        cwd = session.get(Kind.FACT, "cwd")
+        return 0.0 if v.owner else v.began or (cwd.at if cwd else 0.0)
+
+    def _find_owner(self, agent: Agent, session: Session, began: float, now: float) -> None:
+        owners = [p for p in self._free(agent, session) if agent.owns(p, session) and p.created <= began + SLACK]
+        if not owners:
+            return
+        p = max(owners, key=lambda p: p.created)
+        self._own(agent, session, p, began)
+        if agent.role(p):
+            role = Event(Kind.FACT, session.id, began, "role", agent.role(p) or "", source="process")
+            self._sessions.join(agent, role)
+        if agent.single:
+            self._leave_others(agent, session.id, str(p.pid), now)
+        self._leave_run(agent, p.pid, now)
+
+    def _own(self, agent: Agent, session: Session, p: Process, at: float) -> None:
+        owner = Event(Kind.OWNER, session.id, at, str(p.pid), number=p.created, source="process")
+        self._sessions.join(agent, owner)
+
+    def _free(self, agent: Agent, session: Session) -> list[Process]:
+        """Return the processes that may be a session's: not those that say themselves what they run."""
+        told = {e.key for _, s in self._sessions.all(agent) if s.id != session.id
+                for e in s.every(Kind.OWNER) if e.source != "process"}
+        return [p for p in self._table.all() if str(p.pid) not in told]
+
+    def _leave_others(self, agent: Agent, ident: str, pid: str, now: float) -> None:
+        """Note that the process of a session has left those that it ran before."""
+        for other, session in self._sessions.having(Kind.OWNER, pid):
+            if other is agent and session.id != ident:
+                gone = Event(Kind.GONE, session.id, now, pid, "left", source="another session")
+                self._sessions.join(agent, gone)
+
+    def _note_tools(self, agent: Agent, v: View, now: float) -> None:
+        """Note whether tool processes run below an owner, and which call each of them belongs to."""
+        owner = int(v.owner.key) if v.owner else 0
+        below, ident = list(self._table.below(owner)), v.session.id
+        held = v.session.get(Kind.ALONE)
+        said = "no" if any(agent.tool(p) for p in below) else "yes"
+        if held is None or held.word != said:
+            at = now if held else 0.0
+            self._sessions.join(agent, Event(Kind.ALONE, ident, at, word=said, source="process"))
+        for span in v.open("escalation", "tool"):
+            process = next((p for p in below if runs(p, span)), None)
+            key = f"process:{span.key}"
+            if process and v.session.get(Kind.OPENED, key) is None:
+                at = max(process.created, span.at)
+                begun = Event(Kind.OPENED, ident, at, key, "process", text=str(process.pid), source="process")
+                self._sessions.join(agent, begun)
+
+
+def runs(p: Process, span: Event) -> bool:
+    """Tell whether a process is that of a call: by its environment, else by the command in its arguments."""
+    call = next(iter((p.environ or {}).values()), "")
+    if call:
+        return call == span.key
+    started_since = p.created >= span.at - SLACK
+    return bool(span.text) and started_since and any(span.text in argument for argument in p.cmdline)

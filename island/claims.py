@@ -1,0 +1,327 @@
+"""What a session's registers claim about its turn: the rules, in order of precedence. Pure, and without time.
+
+A claim depends on the evidence alone, never on the moment of asking: how it ages is the business of its lease.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf
+
+from island.leases import GRACE, LAST_WORDS
+from island.model import KEYLESS, Event, Kind, Reason, Session, Sure, place
+
+ASKS: Mapping[str, Reason] = {
+    "permission": Reason.PERMISSION, "question": Reason.QUESTION, "plan": Reason.PLAN,
+}
+
+#: Open spans of a running turn that mean something other than "a tool runs", most telling first.
+SPAN_LEASES: tuple[tuple[str, str], ...] = (
+    ("question", "ask"), ("plan", "ask"), ("permission", "ask"), ("escalation", "escalation"),
+    ("unrecorded", "unrecorded"), ("shell-tool", "no-shell"), ("instant-tool", "no-edit"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a session's evidence claims: a row of LEASES, counted from `at`.
+
+    The claim's `reason` stands where the row has none; `turn` keys the hand-back or the ask.
+    """
+
+    lease: str
+    at: float
+    reason: Reason
+    event: Event | None = None
+    turn: str = ""
+    sure: Sure = Sure.TOLD
+    since: float = -inf
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A session's registers, read once: the turn, its end if it stands, the owner and its life."""
+
+    session: Session
+    prompt: Event | None
+    last: Event | None
+    over: Event | None
+    owner: Event | None
+    gone: Event | None
+    live: Event | None
+
+    @property
+    def turn(self) -> str:
+        """Return the key of the newest turn."""
+        if self.over and self.over.turn:
+            return self.over.turn
+        return self.prompt.turn if self.prompt else ""
+
+    @property
+    def began(self) -> float:
+        """Return when the newest turn began, or when it is first heard of."""
+        return self.prompt.at if self.prompt else self.last.at if self.last else 0.0
+
+    @property
+    def abandoned(self) -> bool:
+        """Tell whether the newest turn belongs to an earlier process than today's owner."""
+        return bool(self.owner and self.last and self.last.at < self.owner.number)
+
+    def open(self, *words: str) -> list[Event]:
+        """Return the open spans of these words, oldest first."""
+        spans = [e for e in self.session.every(Kind.OPENED) if e.word in words and not self._closed(e)]
+        return sorted(spans, key=place)
+
+    def _closed(self, span: Event) -> bool:
+        closed = self.session.get(Kind.CLOSED, span.key)
+        return closed is not None and closed.at >= span.at
+
+
+def _newest(*events: Event | None) -> Event | None:
+    return max((e for e in events if e), key=place, default=None)
+
+
+def view(session: Session) -> View:
+    """Read a session's registers once."""
+    end, prompt, answer = session.get(Kind.END), session.get(Kind.PROMPT), session.get(Kind.ANSWER)
+    if prompt is None:
+        prompt, answer = session.get(Kind.PROMPT, KEYLESS), answer or session.get(Kind.ANSWER, KEYLESS)
+    progress = _standing(session.get(Kind.PROGRESS), prompt, end)
+    last = _newest(prompt, progress, end, answer)
+    over = last if last and last.kind in (Kind.END, Kind.ANSWER) else None
+    owner, gone = _owner(session, last)
+    live = session.get(Kind.LIVE)
+    if gone or (live and owner and live.text != owner.key):
+        live = None
+    return View(session, prompt, last, over, owner, gone, live)
+
+
+def _standing(progress: Event | None, prompt: Event | None, end: Event | None) -> Event | None:
+    """Return progress unless it is a late record of an ended turn, or bookkeeping after an end."""
+    if progress is None:
+        return None
+    if progress.turn and prompt and progress.turn != prompt.turn:
+        return None
+    if end is None or progress.at <= end.at:
+        return progress
+    if progress.turn:
+        return None if progress.turn == end.turn else progress
+    return progress if progress.at > end.at + GRACE else None
+
+
+def _owner(session: Session, last: Event | None) -> tuple[Event | None, Event | None]:
+    """Return the process that has the session loaded, and its end if it has ended.
+
+    Records well after the end of the last known owner mean that some unseen process goes on with it.
+    """
+    owners = sorted(session.every(Kind.OWNER), key=place, reverse=True)
+    for owner in owners:
+        if not _ended(session, owner):
+            return owner, None
+    if not owners:
+        return None, None
+    gone = max((e for o in owners if (e := _ended(session, o))), key=place)
+    if last and last.at > gone.at + LAST_WORDS:
+        return None, None
+    return owners[0], gone
+
+
+def _ended(session: Session, process: Event) -> Event | None:
+    gone = session.get(Kind.GONE, process.key)
+    return gone if gone and gone.at >= process.at else None
+
+
+# -- claims, in order of precedence -----------------------------------------------------------------------
+
+
+def _dead(v: View) -> Claim | None:
+    if v.gone is None:
+        return None
+    crashed = v.gone.word == "exit" and v.last is not None and v.over is None
+    reason = Reason.CRASHED if crashed else Reason.ENDED
+    return Claim("idle", v.gone.at, reason, v.gone, v.turn)
+
+
+def _trust(v: View) -> Claim | None:
+    for span in v.open("trust"):
+        return Claim("trust", span.at, Reason.PERMISSION, span, span.key, Sure.INFERRED)
+    return None
+
+
+def _suspended(v: View) -> Claim | None:
+    stopped = v.session.get(Kind.STOPPED, v.owner.key) if v.owner else None
+    if stopped and stopped.word == "yes" and v.last and v.over is None:
+        return Claim("suspended", stopped.at, Reason.SILENT, stopped, v.turn)
+    return None
+
+
+def _live_ask(v: View) -> Claim | None:
+    if v.live is None or v.live.word not in ASKS or _firm_since(v, v.live.at):
+        return None
+    span = next(iter(v.open("question", "plan")), None)
+    reason = ASKS[span.word] if span else ASKS[v.live.word]
+    return Claim("ask", v.live.at, reason, v.live, f"{v.live.text}@{v.live.at:.3f}")
+
+
+def _live_busy(v: View) -> Claim | None:
+    if v.live is None or v.live.word != "busy" or _firm_since(v, v.live.at):
+        return None
+    tools = v.open("tool", "shell-tool", "instant-tool", "escalation") if v.over is None else []
+    if tools:
+        return Claim("tool", tools[-1].at, Reason.TOOL, tools[-1], v.turn, since=v.began)
+    sign = v.last if v.last and v.last.at > v.live.at else v.live
+    reason = Reason.RETRYING if sign.word == Reason.RETRYING else Reason.MODEL
+    return Claim("busy", sign.at, reason, sign, v.turn, since=max(v.began, v.live.at))
+
+
+def _live_free(v: View) -> Claim | None:
+    """The prompt is free: what the history then says, or an interrupt that left no record."""
+    if v.live is None or v.live.word not in ("idle", "shell"):
+        return None
+    if v.last is None or v.abandoned:
+        return Claim("idle", v.live.at, Reason.NEW, v.live)
+    if v.over:
+        return _handed_back(v, background=_live_background(v))
+    if v.live.at > v.last.at:
+        return Claim("vanished", v.live.at, Reason.INTERRUPTED, v.live, v.turn, Sure.INFERRED)
+    return None
+
+
+def _live_background(v: View) -> str:
+    return "background" if v.live and v.live.word == "shell" else ""
+
+
+def _firm_since(v: View, at: float) -> bool:
+    return v.over is not None and v.over.kind is Kind.END and v.over.at > at
+
+
+def _closed_by_user(v: View) -> Claim | None:
+    """The last window that showed the session has gone, and nothing has happened since."""
+    windows = list(v.session.every(Kind.ATTACHED))
+    ends = [_ended(v.session, w) for w in windows]
+    if not windows or not all(ends) or (v.last and v.over is None):
+        return None
+    end = max((e for e in ends if e), key=place)
+    if v.over and v.over.at > end.at:
+        return None
+    return Claim("idle", end.at, Reason.ENDED, end, v.turn, Sure.INFERRED)
+
+
+def _over(v: View) -> Claim | None:
+    if v.over is None:
+        return None
+    children = v.open("child")
+    if v.over.number > 0 or (children and not (v.over.number == 0 and children[-1].at < v.over.at)):
+        return _handed_back(v, background="children")
+    if _running_shells(v):
+        return _handed_back(v, background="background")
+    return _handed_back(v)
+
+
+def _running_shells(v: View) -> bool:
+    """Tell whether a background shell runs: processes, where they can be seen, beat the records."""
+    if v.open("process"):
+        return True
+    alone = v.session.get(Kind.ALONE)
+    quiet = alone.at if alone and alone.word == "yes" else -inf
+    return any(shell.at > quiet for shell in v.open("shell"))
+
+
+def _handed_back(v: View, background: str = "") -> Claim:
+    over = v.over
+    if over is None:  # pragma: no cover - callers have looked
+        raise ValueError("no turn is over")
+    reason, source = _hand_back_reason(v, over)
+    lease = _hand_back_lease(v, over)
+    if background and reason is Reason.FINISHED:
+        lease = background
+    return Claim(lease, over.at, reason, source, v.turn, since=over.at)
+
+
+def _hand_back_lease(v: View, over: Event) -> str:
+    if over.kind is Kind.ANSWER and v.live is None:
+        return "answer"
+    if v.prompt and v.prompt.word == "agent" and v.live is None:
+        return "goes-on"
+    return "handed-back" if v.owner else "left-behind"
+
+
+def _hand_back_reason(v: View, over: Event) -> tuple[Reason, Event]:
+    """Return why it was handed back: an end's own word, else that of the answer before it."""
+    answer = v.session.get(Kind.ANSWER)
+    source = over
+    if over.kind is Kind.END and over.word == "" and answer and answer.at >= v.began:
+        source = answer
+    if source.word in ("", Reason.FINISHED) and v.session.get(Kind.PLANNED, over.turn):
+        return Reason.PLAN, over
+    return Reason(source.word or Reason.FINISHED), source
+
+
+def _open_turn(v: View) -> Claim | None:
+    if v.last is None:
+        return None
+    if v.abandoned:
+        return _reopened(v, v.last.at)
+    return _open_span(v) or _silent_model(v, v.last)
+
+
+def _reopened(v: View, died: float) -> Claim:
+    """Return what a turn is whose process died, now that another has the session loaded."""
+    windows = [e for e in v.session.every(Kind.ATTACHED) if e.at > died and not _ended(v.session, e)]
+    if windows:
+        return Claim("handed-back", windows[-1].at, Reason.INTERRUPTED, windows[-1], v.turn, Sure.INFERRED)
+    return Claim("idle", v.owner.number if v.owner else died, Reason.NEW, v.owner)
+
+
+def _open_span(v: View) -> Claim | None:
+    for word, lease in SPAN_LEASES:
+        for span in v.open(word):
+            if lease == "ask":
+                return Claim(lease, span.at, ASKS[word], span, span.key)
+            if not _runs(v, span):
+                return Claim(lease, span.at, Reason.TOOL, span, span.key, Sure.INFERRED)
+    tools = v.open("tool", "shell-tool", "instant-tool", "escalation", "unrecorded")
+    if tools:
+        lease = "tool" if v.owner else "ownerless"
+        return Claim(lease, tools[-1].at, Reason.TOOL, tools[-1], v.turn, since=v.began)
+    return None
+
+
+def _runs(v: View, span: Event) -> bool:
+    """Tell whether a call runs, or may run for all that can be seen.
+
+    A process of that very call was seen; or tool processes were seen since it was opened; or nobody
+    can look (no owner is known). An escalation counts by its own process alone.
+    """
+    if v.session.get(Kind.OPENED, f"process:{span.key}"):
+        return True
+    if v.owner is None:
+        return True
+    if span.word in ("escalation", "instant-tool"):
+        return False
+    alone = v.session.get(Kind.ALONE)
+    return not (alone and alone.word == "yes" and alone.at <= span.at)
+
+
+def _silent_model(v: View, last: Event) -> Claim:
+    known = {Reason.TOOL: Reason.MODEL}  # the tool has ended, the model goes on
+    word = Reason(last.word) if last.kind is Kind.PROGRESS and last.word else Reason.MODEL
+    lease = "model" if v.owner else "ownerless"
+    return Claim(lease, last.at, known.get(word, word), last, v.turn, since=v.began)
+
+
+def _nothing(v: View) -> Claim | None:
+    at = max((e.at for e in v.session.registers.values()), default=0.0)
+    return Claim("idle", at, Reason.NEW, v.owner)
+
+
+CLAIMS: tuple[Callable[[View], Claim | None], ...] = (
+    _dead, _trust, _suspended, _live_ask, _live_busy, _live_free, _closed_by_user, _over, _open_turn, _nothing,
+)
+
+
+def claim(session: Session) -> Claim:
+    """Return what a session's registers claim; the order of CLAIMS is the precedence."""
+    v = view(session)
+    return next(c for rule in CLAIMS if (c := rule(v)))

@@ -1,0 +1,138 @@
+"""`island doctor`: can island see, and can it be seen? Must not change anything."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from island.agents import AGENTS
+from island.cli.table import age
+from island.desktop.notify import Health as NoticeHealth
+from island.desktop.notify import open_notifier
+from island.instance import Instance, RunsAlreadyError
+from island.observer import Observer
+from island.running import homes, look_once
+from island.sources.sweep import sweep
+from island.tray.base import Health, open_tray
+
+#: Seconds to wait for a tray to take a trial icon.
+TRIAL = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: whether it is well, and what to do if it is not."""
+
+    well: bool
+    what: str
+    advice: str = ""
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("doctor", help="say what island can see, and what is wrong", description=__doc__)
+    parser.set_defaults(run=run)
+
+
+def run(_: argparse.Namespace) -> int:
+    """Print the findings; 1 if something is wrong."""
+    observer = look_once()
+    findings = [*asyncio.run(_desktop()), *_limits(), *_agents(observer), *_drift(observer), _instance()]
+    for finding in findings:
+        print(("ok    " if finding.well else "WRONG ") + finding.what)
+        if finding.advice:
+            print("      " + finding.advice)
+    return 0 if all(f.well for f in findings) else 1
+
+
+async def _desktop() -> list[Finding]:
+    tray, notifier = open_tray(lambda _: None), open_notifier(lambda _key, _action: None)
+    if sys.platform in {"darwin", "win32"}:
+        return [Finding(well=True, what="tray: the system's own")]
+    await tray.start()
+    await notifier.start()
+    try:
+        async with asyncio.timeout(TRIAL):
+            while tray.health is not Health.SHOWN:
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        pass
+    found = [_tray(tray.health), _notices(notifier.health)]
+    await notifier.stop()
+    await tray.stop()
+    return found
+
+
+def _tray(health: Health) -> Finding:
+    if health is Health.SHOWN:
+        return Finding(well=True, what="tray: it takes icons (StatusNotifierItem)")
+    if health is Health.NO_BUS:
+        return Finding(False, "tray: there is no session bus",
+                       "start island inside a desktop session, or use `island watch` in a terminal")
+    return Finding(False, "tray: nobody shows icons (no StatusNotifierWatcher on the session bus)",
+                   "GNOME: switch on the AppIndicator extension; i3bar, tint2, polybar: run snixembed")
+
+
+def _notices(health: NoticeHealth) -> Finding:
+    advice = {
+        NoticeHealth.NO_DAEMON: "install a notification daemon, such as dunst, mako or xfce4-notifyd",
+        NoticeHealth.NO_BUS: "start island inside a desktop session",
+        NoticeHealth.REFUSED: "allow island's notifications in the system's settings",
+    }
+    well = health in (NoticeHealth.READY, NoticeHealth.SHOW_ONLY)
+    return Finding(well, f"notices: {health}", advice.get(health, ""))
+
+
+def _limits() -> Iterator[Finding]:
+    """Yield the system's limits on file watches, where it tells them."""
+    folder = Path("/proc/sys/fs/inotify")
+    for name, least in (("max_user_watches", 8192), ("max_user_instances", 64)):
+        try:
+            limit = int((folder / name).read_text())
+        except (OSError, ValueError):
+            continue
+        yield Finding(limit >= least, f"file watches: {name} is {limit}",
+                      "" if limit >= least else f"raise fs.inotify.{name}; until then files are polled")
+
+
+def _agents(observer: Observer) -> Iterator[Finding]:
+    now = time.time()
+    for name, home in homes().items():
+        agent = AGENTS[name]
+        if not Path(home).is_dir():
+            yield Finding(True, f"{agent.label}: not here ({home} is not there)")
+            continue
+        found = [f for s in agent.sources for f in sweep([f"{escape(home)}/{s.pattern}"])]
+        newest = f", the last change {age(now - max(f.mtime for f in found))} ago" if found else ""
+        versions = sorted({s.fact("version") for k, s in observer.sessions.held.items() if k[0] == name} - {""})
+        known = f", versions {', '.join(versions)}" if versions else ""
+        yield Finding(True, f"{agent.label}: {len(found)} files in {home}{newest}{known}",
+                      "; ".join(f"invisible: {blind}" for blind in agent.blind))
+
+
+def _drift(observer: Observer) -> Iterator[Finding]:
+    """Yield what the readers did not know or could not read: the agent's format may have changed."""
+    for (agent, kind), count in sorted(observer.tally.unknown.items()):
+        yield Finding(False, f"{AGENTS[agent].label}: {count} records of an unknown kind: {kind}",
+                      "they are passed over; island may need a newer version")
+    for (agent, pattern), count in sorted(observer.tally.unread.items()):
+        yield Finding(False, f"{AGENTS[agent].label}: {count} records in {pattern} could not be read")
+    for name, why in sorted(observer.tally.broken.items()):
+        yield Finding(False, f"{name}: {why}")
+
+
+def _instance() -> Finding:
+    try:
+        with Instance():
+            return Finding(True, "island: does not run now")
+    except RunsAlreadyError:
+        return Finding(True, "island: runs")
+    except OSError as error:
+        return Finding(False, f"island: its lock cannot be made: {error}")

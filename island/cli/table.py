@@ -1,0 +1,50 @@
+"""Rows of sessions as a table of text. Pure: must not print or look at a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from island.model import Role, Row, Snapshot, State, Sure
+from island.text import safe
+
+HEADINGS = ("state", "reason", "project", "agent", "since", "session")
+MARKS = {State.YOUR_TURN: "◆", State.STALLED: "▲", State.WORKING: "►", State.IDLE: "○"}
+
+
+def age(seconds: float) -> str:
+    """Return a span of time in its largest unit."""
+    seconds = max(0.0, seconds)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{int(seconds)} s"
+
+
+def shown(rows: Iterable[Row], *, everything: bool) -> list[Row]:
+    """Return the rows that a person wants to see: their own sessions, and of the idle ones those that live."""
+    if everything:
+        return list(rows)
+    over = ("ended", "crashed", "expired")
+    return [r for r in rows if r.role is Role.PERSON
+            and not (r.verdict.state is State.IDLE and r.verdict.reason.value in over)]
+
+
+def cells(row: Row, now: float) -> tuple[str, ...]:
+    """Return one row's cells; a question mark says that the state is inferred."""
+    verdict = row.verdict
+    doubt = "?" if verdict.sure is Sure.INFERRED and verdict.state is not State.IDLE else ""
+    project = row.project if row.role is Role.PERSON else f"{row.project} ({row.role})"
+    return (f"{MARKS[verdict.state]} {verdict.state}{doubt}", verdict.reason, safe(project), row.agent,
+            age(now - verdict.since) if verdict.since > 0 else "", row.session[:8])
+
+
+def table(snapshot: Snapshot, *, everything: bool = False) -> str:
+    """Return a snapshot as text: a heading, a line per session, and what is wrong."""
+    rows = [cells(r, snapshot.at) for r in shown(snapshot.rows, everything=everything)]
+    lines = _aligned([HEADINGS, *rows]) if rows else ["no sessions: nothing needs you"]
+    return "\n".join([*lines, *(f"! {trouble}" for trouble in snapshot.trouble)])
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

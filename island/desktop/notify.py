@@ -1,0 +1,60 @@
+"""What every notifier offers, and the choice of one. Must not decide when or with what to interrupt."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Protocol
+
+from island.notices import Notice
+
+#: Called in the event loop with a notice's key and the action that the user chose on it.
+OnNoticeAction = Callable[[str, str], None]
+
+#: Actions on a notice. An observer never answers for the user, so there are no others.
+SHOW, MUTE = "show", "mute"
+BUTTONS: Mapping[str, str] = {SHOW: "Show", MUTE: "Mute"}
+
+TITLE_WIDTH, BODY_WIDTH = 80, 200
+
+
+class Health(StrEnum):
+    """Whether notices reach the user."""
+
+    READY = "ready"
+    SHOW_ONLY = "show-only"  # shown, but neither clicks nor withdrawal work
+    REFUSED = "refused"  # the user or the system forbids it
+    NO_DAEMON = "no-daemon"
+    NO_BUS = "no-bus"
+
+
+class Notifier(Protocol):
+    """Shows notices. Nothing here raises: a notice is never worth a crash."""
+
+    @property
+    def health(self) -> Health:
+        """Whether notices reach the user."""
+
+    async def start(self) -> None:
+        """Look for whatever shows notices; does not wait for it."""
+
+    async def show(self, notice: Notice) -> None:
+        """Show a notice, in the place of the one with the same key if that is still up."""
+
+    async def withdraw(self, key: str) -> None:
+        """Take the notice away, if it is still up."""
+
+    async def stop(self) -> None:
+        """Take all notices away."""
+
+
+def open_notifier(on_action: OnNoticeAction) -> Notifier:
+    """Return the notifier of this desktop."""
+    if sys.platform in {"darwin", "win32"}:
+        from island.desktop.portable import PortableNotifier
+
+        return PortableNotifier(on_action)
+    from island.desktop.freedesktop import FreedesktopNotifier
+
+    return FreedesktopNotifier(on_action)

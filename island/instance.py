@@ -1,0 +1,57 @@
+"""One island at a time: a lock in the runtime folder. Shell."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import TracebackType
+
+import platformdirs
+
+
+class RunsAlreadyError(Exception):
+    """Another island of this user runs."""
+
+
+def lock_path() -> Path:
+    """Return where the lock lies: in the runtime folder, or where there is none, in the state folder."""
+    try:
+        return platformdirs.user_runtime_path("island", ensure_exists=True) / "lock"
+    except OSError:
+        return platformdirs.user_state_path("island", ensure_exists=True) / "lock"
+
+
+class Instance:
+    """Holds the lock for as long as the block runs. The system frees it whatever ends the process."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or lock_path()
+        self._file = -1
+
+    def __enter__(self) -> Instance:
+        """Take the lock. Raise RunsAlreadyError if it is held."""
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(self._file)
+        except OSError:
+            os.close(self._file)
+            raise RunsAlreadyError from None
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        """Let go of the lock; the file stays, removing it would race with the next."""
+        os.close(self._file)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: int) -> None:
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,154 @@
+"""The running program: the clock, the watch, the processes, and what must be told. Shell.
+
+One event loop, one thread. Everything that comes in ends in the observer; everything that changes goes out
+through `publish`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from island.agents import AGENTS
+from island.agents.base import Agent
+from island.model import Process, Snapshot, State
+from island.notices import Book, Notice, Withdraw, advance
+from island.observer import HORIZON, Observer
+from island.sources.processes import SystemTable
+from island.sources.sweep import Found, sweep
+from island.sources.watch import Root, Watch
+
+#: Seconds between looks at the processes: a crash is seen within the first while anything works.
+POLL_BUSY, POLL_CALM = 0.5, 1.0
+
+#: A wall clock that runs away from the monotonic one by more than this was set, or the machine slept.
+CLOCK_STEP = 5.0
+
+#: The ages in the menu are told anew this often, though nothing else changed.
+REFRESH = 30.0
+
+Spoken = tuple[Notice | Withdraw, ...]
+Publish = Callable[[Snapshot, Spoken], None]
+
+
+def homes(environ: Mapping[str, str] = os.environ, agents: Mapping[str, Agent] = AGENTS) -> dict[str, str]:
+    """Return the folder of each agent, as its own environment variables move it."""
+    return {name: agent.home(environ, str(Path.home())) for name, agent in agents.items()}
+
+
+def matters(p: Process) -> bool:
+    """Tell whether a process is an agent."""
+    return any(agent.main(p) for agent in AGENTS.values())
+
+
+def look_once(now: float | None = None, since: float = 0.0) -> Observer:
+    """Look at everything once, and return what is known."""
+    now = time.time() if now is None else now
+    table = SystemTable(matters)
+    first = table.poll()
+    observer = Observer(homes(), table, since)
+    observer.processes_changed(first, now)
+    observer.sweep(now)
+    return observer
+
+
+class Running:
+    """Observes for as long as `run` runs."""
+
+    def __init__(self, publish: Publish, where: Mapping[str, str] | None = None) -> None:
+        self.where = dict(where or homes())
+        self.table = SystemTable(matters)
+        now = time.time()
+        self.observer = Observer(self.where, self.table, now)
+        self.book = Book(since=now)
+        self.watch = Watch(self._roots, self.observer.hot, self._sweep, busy=self._busy, wanted=self.observer.wants)
+        self._publish = publish
+        self._skew = time.time() - time.monotonic()
+        self._told_at = 0.0
+        self._last: Snapshot | None = None
+
+    async def run(self) -> None:
+        """Observe until cancelled."""
+        self.observer.processes_changed(self.table.poll(), time.time())
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.watch.run())
+            tasks.create_task(self._follow_files())
+            tasks.create_task(self._follow_processes())
+
+    def publish_now(self) -> None:
+        """Tell what is known now, whether it changed or not: something else than the evidence did."""
+        self._last = None
+        self._tell(time.time())
+
+    # -- what comes in --------------------------------------------------------------------------------------
+
+    async def _follow_files(self) -> None:
+        while True:
+            hints = await self._hints()
+            now = time.time()
+            self.observer.changed(hints, now)
+            self.observer.tick(now)
+            self._tell(now)
+
+    async def _hints(self) -> frozenset[str]:
+        """Wait for hints, but no longer than until something lapses."""
+        due = min(self.observer.sessions.due, self.book.due, self._told_at + REFRESH) - time.time()
+        try:
+            async with asyncio.timeout(max(0.0, due)):
+                return await self.watch.changed()
+        except TimeoutError:
+            return frozenset()
+
+    async def _follow_processes(self) -> None:
+        while True:
+            await asyncio.sleep(POLL_BUSY if self._busy() else POLL_CALM)
+            now = time.time()
+            self._check_clock(now)
+            change = self.table.poll()
+            stopped = self.table.stopped()
+            if change.started or change.exited or stopped:
+                self.observer.processes_changed(change, now)
+                self.observer.stopped(stopped, now)
+            self.observer.tick(now)
+            self._tell(now)
+
+    def _check_clock(self, now: float) -> None:
+        """Notice that the clock was set, or that the machine slept: what lapsed, and what is to be read."""
+        skew = now - time.monotonic()
+        step, self._skew = skew - self._skew, skew
+        if step < -CLOCK_STEP:
+            self.observer.refold(now)
+        elif step > CLOCK_STEP:
+            self.watch.sweep_soon()
+
+    # -- what the watch asks --------------------------------------------------------------------------------
+
+    def _roots(self) -> Iterable[Root]:
+        for agent in AGENTS.values():
+            for first, *rest in {tuple(source.pattern.split("/")) for source in agent.sources}:
+                home = self.where[agent.name]
+                yield Root(f"{home}/{first}") if rest else Root(home, deep=False)
+
+    def _sweep(self) -> list[Found]:
+        return sweep(self.observer.patterns, time.time() - HORIZON)
+
+    def _busy(self) -> bool:
+        return any(v.state is State.WORKING for v in self.observer.sessions.verdicts.values())
+
+    # -- what goes out --------------------------------------------------------------------------------------
+
+    def _tell(self, now: float) -> None:
+        snapshot = self.observer.snapshot(now, self.watch.trouble)
+        self.book, spoken = advance(self.book, snapshot.rows, now)
+        same = self._last is not None and same_but_for_time(self._last, snapshot)
+        if spoken or not same or now >= self._told_at + REFRESH:
+            self._told_at, self._last = now, snapshot
+            self._publish(snapshot, spoken)
+
+
+def same_but_for_time(one: Snapshot, other: Snapshot) -> bool:
+    """Tell whether two snapshots show the same."""
+    return (one.icon, one.calm, one.rows, one.trouble) == (other.icon, other.calm, other.rows, other.trouble)

@@ -1,0 +1,132 @@
+"""All sessions and their verdicts: joins events, decides what was touched, shows rows. Pure, but for keeping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from math import inf
+from pathlib import PurePath
+
+from island.agents.base import Agent
+from island.claims import claim
+from island.model import Event, Kind, Role, Row, Session, State, Verdict
+from island.rules import decide, fold, lift, urgency
+
+Key = tuple[str, str]  # agent, session
+
+#: What says no more of a session than that somebody heard of it.
+HEARSAY = frozenset({Kind.FACT, Kind.GONE})
+
+
+class Sessions:
+    """The sessions of all agents. `since`: a stall that began before it is old news."""
+
+    def __init__(self, agents: Mapping[str, Agent], since: float) -> None:
+        self.agents = agents
+        self.since = since
+        self.held: dict[Key, Session] = {}
+        self.verdicts: dict[Key, Verdict] = {}
+        self._seen: set[str] = set()
+        self._touched: set[Key] = set()
+
+    def of(self, agent: Agent, ident: str) -> Session:
+        """Return a session; one that was never heard of is empty."""
+        return self.held.get((agent.name, ident)) or Session(agent.name, ident)
+
+    def join(self, agent: Agent, event: Event) -> None:
+        """Join an event into its session."""
+        before = self.of(agent, event.session)
+        after = fold(before, event)
+        if after is not before:
+            self._put(agent, after)
+
+    def keep_only(self, agent: Agent, ident: str, kinds: Iterable[Kind] = ()) -> None:
+        """Forget a session's registers but for these kinds: what told the others has changed."""
+        session = self.of(agent, ident)
+        kept = {slot: e for slot, e in session.registers.items() if slot[0] in kinds}
+        self._put(agent, replace(session, registers=kept))
+
+    def drop(self, agent: Agent, ident: str) -> None:
+        """Forget a session altogether."""
+        key = (agent.name, ident)
+        self.held.pop(key, None)
+        self.verdicts.pop(key, None)
+        self._touched.discard(key)
+
+    def _put(self, agent: Agent, session: Session) -> None:
+        self.held[agent.name, session.id] = session
+        self._touched.add((agent.name, session.id))
+
+    def all(self, agent: Agent | None = None) -> list[tuple[Agent, Session]]:
+        """Return all sessions, or one agent's, with their agents."""
+        return [(self.agents[name], s) for (name, _), s in self.held.items() if agent is None or name == agent.name]
+
+    def having(self, kind: Kind, key: str) -> list[tuple[Agent, Session]]:
+        """Return the sessions that hold an event of that kind for that key."""
+        return [(agent, session) for agent, session in self.all() if session.get(kind, key)]
+
+    # -- deciding -------------------------------------------------------------------------------------------
+
+    @property
+    def due(self) -> float:
+        """Return when the next verdict lapses; infinity if none does."""
+        return min((v.until for v in self.verdicts.values()), default=inf)
+
+    def lapse(self, now: float) -> None:
+        """Have what has lapsed decided anew."""
+        self._touched |= {key for key, verdict in self.verdicts.items() if verdict.until <= now}
+
+    def settle(self, now: float, bind: Callable[[Agent, Session], None]) -> None:
+        """Decide all touched sessions, after binding them to processes. A child's verdict tells its parent."""
+        while self._touched:
+            name, ident = key = min(self._touched, key=self._children_first)
+            agent = self.agents[name]
+            bind(agent, self.held[key])
+            self._touched.discard(key)
+            session = self.held[key]
+            self.verdicts[key] = verdict = decide(session, now, self.since)
+            parent = session.fact("parent")
+            for event in lift(session, verdict, parent) if parent and parent != ident else ():
+                self.join(agent, event)
+
+    def _children_first(self, key: Key) -> tuple[bool, Key]:
+        return (self.held[key].fact("parent") == "", key)
+
+    # -- showing --------------------------------------------------------------------------------------------
+
+    def rows(self) -> list[Row]:
+        """Return all sessions of which there is more than hearsay, most urgent first."""
+        keys = [k for k in self.verdicts if any(kind not in HEARSAY for kind, _ in self.held[k].registers)]
+        return sorted((self._row(key) for key in keys), key=urgency)
+
+    def _row(self, key: Key) -> Row:
+        session, verdict, agent = self.held[key], self.verdicts[key], self.agents[key[0]]
+        tokens = session.fact("tokens")
+        return Row(
+            agent=agent.name, session=session.id, verdict=verdict,
+            role=Role(session.fact("role") or Role.PERSON), label=agent.label,
+            project=PurePath(session.fact("cwd").replace("\\", "/")).name,
+            title=session.fact("name") or session.fact("title"), model=session.fact("model"),
+            tokens=int(tokens) if tokens else None, seen=_matter(key, verdict) in self._seen, blind=agent.blind,
+        )
+
+    def mark_seen(self, key: Key) -> None:
+        """Remember that the user has looked at what a session waits for, until it waits for something else."""
+        verdict = self.verdicts.get(key)
+        if verdict and verdict.state in (State.YOUR_TURN, State.STALLED):
+            self._seen.add(_matter(key, verdict))
+
+    def awake(self) -> set[Key]:
+        """Return the sessions that are not idle."""
+        return {key for key, verdict in self.verdicts.items() if verdict.state is not State.IDLE}
+
+
+def _matter(key: Key, verdict: Verdict) -> str:
+    turn = verdict.turn or f"{verdict.since:.3f}"
+    return f"{key[0]}/{key[1]}/{turn}/{verdict.state}"
+
+
+def why(session: Session) -> str:
+    """Return what decided about a session, in a few words."""
+    event = claim(session).event
+    return event.source or event.kind.value if event else "no evidence"

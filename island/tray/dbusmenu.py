@@ -1,0 +1,183 @@
+"""Menu rows as com.canonical.dbusmenu, which StatusNotifierItem hosts read. Must not know what rows mean.
+
+All methods are here, though most hosts use few: Cinnamon shows an empty menu when one is missing.
+"""
+
+import asyncio
+from collections.abc import Callable, Container, Mapping
+from typing import Annotated, Any
+
+from dbus_fast import PropertyAccess, Variant
+from dbus_fast.annotations import DBusBool, DBusInt32, DBusSignature, DBusStr, DBusUInt32, DBusVariant
+from dbus_fast.errors import DBusError
+from dbus_fast.service import ServiceInterface, dbus_method, dbus_property, dbus_signal
+
+from island.tray.menu import MenuRow, RowKind
+from island.tray.pace import Pace
+from island.tray.rows import NumberedRows
+
+Names = Annotated[list[str], DBusSignature("as")]
+Numbers = Annotated[list[int], DBusSignature("ai")]
+Properties = dict[str, Variant]
+
+ROOT = 0
+LAYOUT_GAP = 1.0  # at two layouts a second Qt's menu did not come up at all
+LONGEST_HOLD = 10.0  # an open menu is left alone this long; not every host says that it was closed
+
+
+class DBusMenu(ServiceInterface):
+    """The menu as hosts see it."""
+
+    def __init__(self, on_click: Callable[[str], None]) -> None:
+        super().__init__("com.canonical.dbusmenu")
+        self._on_click = on_click
+        self._rows = NumberedRows()
+        self._wanted: tuple[MenuRow, ...] = ()
+        self._revision = 1
+        self._open_until = 0.0
+        self._layout = Pace(LAYOUT_GAP, self._publish)
+
+    def show(self, rows: tuple[MenuRow, ...]) -> None:
+        """Show these rows: new texts at once and in place, new or missing rows as a new layout."""
+        self._wanted = rows
+        if changed := self._rows.reword(rows):
+            self.items_properties_updated(changed)
+        if self._rows.differs(rows):
+            self._layout.ask()
+
+    def stop(self) -> None:
+        """Forget a layout that is still due."""
+        self._layout.stop()
+
+    def _publish(self) -> None:
+        """Replace the layout, unless the user is looking at it."""
+        now = asyncio.get_running_loop().time()
+        if now < self._open_until:
+            self._layout.wait(self._open_until - now)
+            return
+        self._rows.publish(self._wanted, now)
+        self._revision += 1
+        self.layout_updated()
+
+    def _heard(self, number: int, event: str) -> bool:
+        """Take one event of the host; say whether its row is known."""
+        if number == ROOT:
+            self._opened(event == "opened")
+            return True
+        row = self._rows.find(number)
+        if row and row.enabled and event == "clicked":
+            # Not now: the host waits for an answer.
+            asyncio.get_running_loop().call_soon(self._on_click, row.key)
+        return row is not None
+
+    def _opened(self, is_open: bool) -> None:
+        self._open_until = asyncio.get_running_loop().time() + LONGEST_HOLD if is_open else 0.0
+        if self._rows.differs(self._wanted):
+            self._layout.stop()
+            self._layout.ask()
+
+    def _refresh(self, number: int) -> bool:
+        """Bring the layout up to date just before it is shown; say whether it changed."""
+        if number != ROOT or not self._rows.differs(self._wanted):
+            return False
+        self._open_until = 0.0
+        self._layout.wait(0)
+        return True
+
+    def _node(self, number: int, depth: int, names: Container[str]) -> list[Any]:
+        if number != ROOT:
+            return [number, _properties(self._rows.published[number], names), []]
+        rows = self._rows.published if depth else ()
+        children = [Variant("(ia{sv}av)", self._node(row, 0, names)) for row in rows]
+        return [ROOT, {"children-display": Variant("s", "submenu")}, children]
+
+    # -- the interface ------------------------------------------------------------------------------------
+
+    @dbus_property(PropertyAccess.READ, "Version")
+    def _version(self) -> DBusUInt32:
+        return 3
+
+    @dbus_property(PropertyAccess.READ, "TextDirection")
+    def _text_direction(self) -> DBusStr:
+        return "ltr"
+
+    @dbus_property(PropertyAccess.READ, "Status")
+    def _status(self) -> DBusStr:
+        return "normal"
+
+    @dbus_property(PropertyAccess.READ, "IconThemePath")
+    def _icon_theme_path(self) -> Names:
+        return []
+
+    @dbus_method("GetLayout")
+    def _get_layout(
+        self, parent: DBusInt32, depth: DBusInt32, names: Names,
+    ) -> Annotated[list[Any], DBusSignature("u(ia{sv}av)")]:
+        if parent != ROOT and parent not in self._rows.published:
+            raise _unknown(parent)
+        return [self._revision, self._node(parent, depth, names)]
+
+    @dbus_method("GetGroupProperties")
+    def _get_group_properties(
+        self, numbers: Numbers, names: Names,
+    ) -> Annotated[list[Any], DBusSignature("a(ia{sv})")]:
+        known = [ROOT, *self._rows.published]
+        return [self._node(number, 0, names)[:2] for number in numbers or known if number in known]
+
+    @dbus_method("GetProperty")
+    def _get_property(self, number: DBusInt32, name: DBusStr) -> DBusVariant:
+        row = self._rows.find(number)
+        if row is None or name not in (properties := _properties(row, ())):
+            raise _unknown(number)
+        return properties[name]
+
+    @dbus_method("Event")
+    def _event(self, number: DBusInt32, event: DBusStr, value: DBusVariant, at: DBusUInt32) -> None:  # noqa: ARG002
+        self._heard(number, event)
+
+    @dbus_method("EventGroup")
+    def _event_group(self, events: Annotated[list[Any], DBusSignature("a(isvu)")]) -> Numbers:
+        return [number for number, event, _, _ in events if not self._heard(number, event)]
+
+    @dbus_method("AboutToShow")
+    def _about_to_show(self, number: DBusInt32) -> DBusBool:
+        return self._refresh(number)
+
+    @dbus_method("AboutToShowGroup")
+    def _about_to_show_group(self, numbers: Numbers) -> Annotated[list[Any], DBusSignature("aiai")]:
+        unknown = [number for number in numbers if number != ROOT and self._rows.find(number) is None]
+        return [[number for number in numbers if self._refresh(number)], unknown]
+
+    @dbus_signal("LayoutUpdated")
+    def layout_updated(self) -> Annotated[list[int], DBusSignature("ui")]:
+        """Tell hosts to read the layout again."""
+        return [self._revision, ROOT]
+
+    @dbus_signal("ItemsPropertiesUpdated")
+    def items_properties_updated(
+        self, changed: Mapping[int, MenuRow],
+    ) -> Annotated[list[Any], DBusSignature("a(ia{sv})a(ias)")]:
+        """Tell hosts the new texts of rows they already show, also in an open menu."""
+        return [[[number, _properties(row, ())] for number, row in changed.items()], []]
+
+    @dbus_signal("ItemActivationRequested")
+    def item_activation_requested(self, number: int, at: int) -> Annotated[list[int], DBusSignature("iu")]:
+        """Stand in the interface; island never opens its menu by itself."""
+        return [number, at]
+
+
+def _properties(row: MenuRow, names: Container[str]) -> Properties:
+    """Return a row's properties, or those of them that are asked for by name."""
+    if row.kind is RowKind.SEPARATOR:
+        everything = {"type": Variant("s", "separator"), "visible": Variant("b", True)}
+    else:
+        everything = {
+            "label": Variant("s", row.text.replace("_", "__")),  # one underscore would mark a shortcut key
+            "enabled": Variant("b", row.enabled),
+            "visible": Variant("b", True),
+        }
+    return {name: value for name, value in everything.items() if not names or name in names}
+
+
+def _unknown(number: int) -> DBusError:
+    return DBusError("org.freedesktop.DBus.Error.InvalidArgs", f"no such row or property: {number}")
