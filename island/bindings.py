@@ -36,7 +36,7 @@ class Bindings:
         """Check the process that a record names: it may have ended, or its pid may be another's by now."""
         pid = int(event.key)
         if self._table.get(pid) and self._table.same(pid, event.text, event.number):
-            self._leave_run(agent, pid, now)
+            self._leave_run(agent, pid)
         else:
             gone = Event(Kind.GONE, event.session, now, event.key, "exit", source="no such process")
             self._sessions.join(agent, gone)
@@ -110,12 +110,9 @@ class Bindings:
     def _owned(self, agent: Agent, pid: int) -> bool:
         return any(a is agent for a, _ in self._sessions.having(Kind.OWNER, str(pid)))
 
-    def _leave_run(self, agent: Agent, pid: int, now: float) -> None:
+    def _leave_run(self, agent: Agent, pid: int) -> None:
         """Give up the stand-in for a headless run: its own session is known."""
-        run = f"run:{pid}"
-        if self._sessions.of(agent, run).registers:
-            gone = Event(Kind.GONE, run, now, str(pid), "left", source="its session is known")
-            self._sessions.join(agent, gone)
+        self._sessions.drop(agent, f"run:{pid}")
 
     def _note_resumed(self, p: Process) -> None:
         """Note that a process was started to go on with a session: it has it loaded."""
@@ -155,7 +152,7 @@ class Bindings:
             self._sessions.join(agent, role)
         if agent.single:
             self._leave_others(agent, session.id, str(p.pid), now)
-        self._leave_run(agent, p.pid, now)
+        self._leave_run(agent, p.pid)
 
     def _own(self, agent: Agent, session: Session, p: Process, at: float) -> None:
         owner = Event(Kind.OWNER, session.id, at, str(p.pid), number=p.created, source="process")

@@ -91,7 +91,7 @@ def view(session: Session) -> View:
     last = _newest(prompt, progress, end, answer)
     over = last if last and last.kind in (Kind.END, Kind.ANSWER) else None
     owner, gone = _owner(session, last)
-    live = session.get(Kind.LIVE)
+    live = _newest(*session.every(Kind.LIVE))
     if gone or (live and owner and live.text != owner.key):
         live = None
     return View(session, prompt, last, over, owner, gone, live)
@@ -179,6 +179,8 @@ def _live_free(v: View) -> Claim | None:
     """The prompt is free: what the history then says, or an interrupt that left no record."""
     if v.live is None or v.live.word not in ("idle", "shell"):
         return None
+    if v.last is None and v.session.get(Kind.LIVE, "busy"):
+        return Claim("unwritten", v.live.at, Reason.NEW, v.live)
     if v.last is None or v.abandoned:
         return Claim("idle", v.live.at, Reason.NEW, v.live)
     if v.over:

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import platformdirs
 
@@ -29,7 +30,7 @@ class Instance:
         self.path = path or lock_path()
         self._file = -1
 
-    def __enter__(self) -> Instance:
+    def __enter__(self) -> Self:
         """Take the lock. Raise RunsAlreadyError if it is held."""
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         try:

@@ -75,6 +75,8 @@ LEASES: Mapping[str, tuple[Step, ...]] = {
     # The prompt is free but the answer is not on disk: Esc before the first token, or a flush on its way
     # (measured: up to 0.4 s).
     "vanished": (Step(State.WORKING, Reason.MODEL, 1.0), replace(_WAIT, reason=Reason.INTERRUPTED), _EXPIRED),
+    # It was busy, and nothing of it is on disk yet: a first turn is written up to 0.9 s late.
+    "unwritten": (Step(State.WORKING, Reason.MODEL, 1.5), Step(State.IDLE, Reason.NEW, inf)),
     # Background shells: a server never ends, and must not hide the hand-back for ever.
     "background": (Step(State.WORKING, Reason.BACKGROUND, 5 * MINUTE), _WAIT, _EXPIRED),
     # Background agents do end, but may take long.

@@ -12,7 +12,7 @@ from math import inf
 
 
 class State(StrEnum):
-    """Will anything more happen without me?"""
+    """Whether anything more will happen without the user."""
 
     YOUR_TURN = "your-turn"
     STALLED = "stalled"
@@ -63,7 +63,7 @@ class Kind(StrEnum):
     PLANNED = "planned"  # key: turn; the turn ends in a plan to approve
     OPENED = "opened"  # key: id; word: a span of SPANS; text: the tool's name or command
     CLOSED = "closed"  # key: id
-    LIVE = "live"  # the agent's own live status; word: busy, idle, shell, or an ask
+    LIVE = "live"  # key, word: the agent's own live status (busy, idle, shell, or an ask); text: pid
     OWNER = "owner"  # key: process identity; that process has the session loaded
     GONE = "gone"  # key: process identity; word: exit, closed (orderly) or left (other session)
     ATTACHED = "attached"  # key: process identity; a window of the user shows the session

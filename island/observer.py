@@ -26,6 +26,9 @@ from island.sources.sweep import matcher, sweep
 #: Files older than this when first seen are not read: no lease is longer.
 HORIZON = 12 * 3600.0
 
+#: A file that changed is likely to change again within this time: a watcher may be late on new folders.
+WARM = 5.0
+
 #: What a history file said about the turn is forgotten when it is rewritten; the rest came from elsewhere.
 KEPT = frozenset({Kind.OWNER, Kind.GONE, Kind.LIVE, Kind.ATTACHED, Kind.STOPPED, Kind.ALONE})
 
@@ -50,6 +53,7 @@ class Followed:
     source: Source
     looker: Looker
     told: dict[str, Event] = field(default_factory=dict)
+    looked_at: float = 0.0
 
 
 @dataclass(slots=True)
@@ -70,6 +74,7 @@ class Observer:
         self.tally = Tally()
         self._bindings = Bindings(self.sessions, table)
         self._files: dict[str, Followed] = {}
+        self._looked_at = 0.0
         self.patterns = tuple(f"{escape(homes[agent.name])}/{source.pattern}"
                               for agent in agents.values() for source in agent.sources)
         sources = [(agent, source) for agent in agents.values() for source in agent.sources]
@@ -124,9 +129,10 @@ class Observer:
         return path in self._files or any(matches(path) for _, _, matches in self._sources)
 
     def hot(self) -> set[str]:
-        """Return the files to look at often: those of sessions that are not idle."""
+        """Return the files to look at often: of sessions that are not idle, and what has just changed."""
         awake = self.sessions.awake()
-        return {path for path, f in self._files.items() if any((f.agent.name, s) in awake for s in f.told)}
+        return {path for path, f in self._files.items()
+                if f.looked_at > self._looked_at - WARM or any((f.agent.name, s) in awake for s in f.told)}
 
     def _follow(self, path: str) -> Followed | None:
         for agent, source, matches in self._sources:
@@ -137,6 +143,8 @@ class Observer:
 
     def _look(self, path: str, followed: Followed, now: float) -> None:
         look = followed.looker.look()
+        if look.records or look.restart:
+            followed.looked_at = self._looked_at = now
         if look.error:
             self.tally.broken[path] = look.error
             return

@@ -144,6 +144,10 @@ class Replay:
         self.rows = {row.session: row for row in rows}
         for row in rows:
             self._say_verdict(at, row)
+        for agent, session in self._said.keys() - {(row.agent, row.session) for row in rows}:
+            del self._said[agent, session]
+            self.lines.append({"at": at, "session": session, "agent": agent, "state": "idle", "reason": "ended",
+                               "sure": "told", "why": "no longer there"})
         snapshot = self.observer.snapshot(self.now)
         if snapshot.icon is not self._icon:
             self._icon = snapshot.icon
@@ -183,7 +187,7 @@ class Replay:
 def _notice_line(at: float, spoken: Notice | Withdraw) -> Line:
     if isinstance(spoken, Withdraw):
         return {"at": at, "withdraw": {"session": spoken.session}}
-    told = {"session": spoken.session, "reason": spoken.reason.value, "title": spoken.title}
+    told: Line = {"session": spoken.session, "reason": spoken.reason.value, "title": spoken.title}
     if len(spoken.sessions) > 1:
         told["sessions"] = list(spoken.sessions)
     return {"at": at, "notice": told}

@@ -14,6 +14,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -85,7 +86,7 @@ def parse(text: str, name: str = "sequence") -> Sequence1:
     head = _object(name, number, line)
     start = _head(name, number, head)
     steps = [_step(name, number, _object(name, number, line)) for number, line in rows[1:]]
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in pairwise(steps):
         if after.at < before.at:
             raise SequenceError(name, after.line, f"time goes back: {after.at} after {before.at}")
     return Sequence1(name, head, tuple(steps), start)
@@ -103,7 +104,7 @@ def _object(name: str, number: int, line: str) -> dict[str, Any]:
 
 def _head(name: str, number: int, head: dict[str, Any]) -> float:
     if head.get("sequence") != VERSION:
-        raise SequenceError(name, number, f"the head must say \"sequence\": {VERSION}")
+        raise SequenceError(name, number, f'the head must say "sequence": {VERSION}')
     if not isinstance(head.get("agent"), str):
         raise SequenceError(name, number, "the head must name its agent")
     if head.get("origin", "written") not in ORIGINS:
@@ -305,7 +306,7 @@ def _judge(truth: Truth, got: Points, end: float) -> Score:
     judged, good, wrong = 0.0, 0.0, []
     for begun, over, want, _, _ in _spells(truth, end):
         marks = [begun, *(t for t, _ in got if begun < t < over), over]
-        for a, b in zip(marks, marks[1:], strict=False):
+        for a, b in pairwise(marks):
             low, high = max(a, begun + SLACK), min(b, over - LEAD)
             if high <= low:
                 continue

@@ -8,7 +8,7 @@ from math import inf
 from pathlib import PurePath
 
 from island.agents.base import Agent
-from island.claims import claim
+from island.claims import claim, view
 from island.model import Event, Kind, Role, Row, Session, State, Verdict
 from island.rules import decide, fold, lift, urgency
 
@@ -96,8 +96,7 @@ class Sessions:
 
     def rows(self) -> list[Row]:
         """Return all sessions of which there is more than hearsay, most urgent first."""
-        keys = [k for k in self.verdicts if any(kind not in HEARSAY for kind, _ in self.held[k].registers)]
-        return sorted((self._row(key) for key in keys), key=urgency)
+        return sorted((self._row(key) for key in self.verdicts if _matters(self.held[key])), key=urgency)
 
     def _row(self, key: Key) -> Row:
         session, verdict, agent = self.held[key], self.verdicts[key], self.agents[key[0]]
@@ -119,6 +118,14 @@ class Sessions:
     def awake(self) -> set[Key]:
         """Return the sessions that are not idle."""
         return {key for key, verdict in self.verdicts.items() if verdict.state is not State.IDLE}
+
+
+def _matters(session: Session) -> bool:
+    """Tell whether there is more of a session than hearsay, and more than a start without a turn that is over."""
+    if all(kind in HEARSAY for kind, _ in session.registers):
+        return False
+    v = view(session)
+    return v.last is not None or v.gone is None
 
 
 def _matter(key: Key, verdict: Verdict) -> str:

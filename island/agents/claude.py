@@ -53,7 +53,7 @@ def _status(o: dict[str, Any], session: str, pid: str, at: float) -> Iterator[Ev
     said = WAITING.get(waiting) if status == "waiting" else STATUS.get(status)
     changed = _milliseconds(o.get("statusUpdatedAt")) or at
     if said:
-        yield Event(Kind.LIVE, session, changed, word=said, text=pid, source=f"live record: {status}")
+        yield Event(Kind.LIVE, session, changed, said, said, text=pid, source=f"live record: {status}")
     elif said is None and status:
         yield Event(Kind.UNKNOWN, session, at, word=f"status {status} {waiting}".strip())
 
@@ -157,8 +157,8 @@ def _user(o: dict[str, Any], session: str, at: float) -> Iterator[Event]:
     if o.get("isCompactSummary") or o.get("isVisibleInTranscriptOnly"):
         return
     if o.get("isMeta"):
-        if text.startswith("Stop hook feedback"):
-            yield Event(Kind.PROGRESS, session, at, word=Reason.MODEL, source="stop hook feedback")
+        blocked = text.startswith("Stop hook feedback")
+        yield from [Event(Kind.PROGRESS, session, at, word=Reason.MODEL, source="stop hook feedback")] * blocked
         return
     results = _blocks(content, "tool_result")
     if results:
@@ -175,9 +175,8 @@ def _prompt(o: dict[str, Any], text: str, session: str, at: float) -> Iterator[E
     turn = word(o.get("promptId")) or word(o.get("uuid"))
     notified = text.lstrip().startswith("<task-notification>")
     yield Event(Kind.PROMPT, session, at, word="task" if notified else "user", turn=turn)
-    if notified:
-        if "<status>" in text:  # a monitor's event has none: it goes on
-            yield from (Event(Kind.CLOSED, session, at, f"task:{t}", "shell") for t in NOTIFIED.findall(text))
+    ended = NOTIFIED.findall(text) if notified and "<status>" in text else ()  # a monitor's event has no status
+    yield from (Event(Kind.CLOSED, session, at, f"task:{task}", "shell") for task in ended)
     sdk = "sdk" in (o.get("promptSource"), o.get("turnOrigin"))
     yield from _facts(session, at, role=Role.MACHINE if sdk else _role(o.get("entrypoint")),
                       cwd=o.get("cwd"), version=o.get("version"))

@@ -92,18 +92,25 @@ def _event(p: dict[str, Any], thread: str, at: float, record: Record) -> Iterato
             yield Event(Kind.END, thread, at, word=_hand_back(p), turn=turn, source=kind)
         case "turn_aborted":
             yield Event(Kind.END, thread, at, word=Reason.INTERRUPTED, turn=turn, source=kind)
-        case "error":
-            yield Event(Kind.ANSWER, thread, at, word=_error(p.get("codex_error_info")), turn=turn, source=kind)
         case "item_completed":
             yield from _item(p, turn, thread, at)
         case "token_count":
             yield from _tokens(p, thread, at)
+        case _:
+            yield from _older_event(kind, p, thread, at, record)
+
+
+def _older_event(kind: str, p: dict[str, Any], thread: str, at: float, record: Record) -> Iterator[Event]:
+    """Read what older versions wrote, some of it beside the records of newer ones."""
+    match kind:
+        case "error":
+            yield Event(Kind.ANSWER, thread, at, word=_error(p.get("codex_error_info")), source=kind)
         case "user_message":
             yield Event(Kind.PROMPT, thread, at, KEYLESS, "user", source=kind)
         case "agent_message":
             yield Event(Kind.OPENED, thread, at, KEYLESS, "unrecorded", source=kind)
         case "stream_error":
-            yield Event(Kind.PROGRESS, thread, at, word=Reason.RETRYING, turn=turn, source=kind)
+            yield Event(Kind.PROGRESS, thread, at, word=Reason.RETRYING, turn=word(p.get("turn_id")), source=kind)
         case _:
             if kind not in EVENT_BOOKKEEPING:
                 yield Event(Kind.UNKNOWN, thread, record.mtime, word=f"event_msg {kind}")
@@ -166,10 +173,8 @@ def _response(p: dict[str, Any], thread: str, at: float, record: Record) -> Iter
 
 def _call(p: dict[str, Any], turn: str, thread: str, at: float) -> Event:
     name, arguments = word(p.get("name")), _arguments(p)
-    if name in SHELL_CALLS and _escalates(arguments):
-        meaning = "escalation"
-    else:
-        meaning = ASKING_CALLS.get(name, "tool")
+    escalates = name in SHELL_CALLS and _escalates(arguments)
+    meaning = "escalation" if escalates else ASKING_CALLS.get(name, "tool")
     return Event(Kind.OPENED, thread, at, word(p.get("call_id")), meaning, turn,
                  _command(arguments), source=f"function_call {name}")
 

@@ -95,16 +95,19 @@ class Desk:
     async def _tell_if_unseen(self) -> None:
         """Say once that there is no icon, and show the table meanwhile where there is a terminal."""
         await asyncio.sleep(PATIENCE)
-        if self.tray.health is Health.SHOWN:
+        if self._shown():
             return
         self._say_missing()
         if sys.stdout.isatty() and self.running:
             self._screen = Screen(note="no tray to show the icon in; it appears as soon as there is one")
             self.running.publish_now()
-            while self.tray.health is not Health.SHOWN:
-                await asyncio.sleep(1)
+            while not self._shown():  # noqa: ASYNC110 - a tray's health is a state, not an event
+                await asyncio.sleep(PATIENCE)
             self._screen = None
             print("island: the icon is in the tray now")
+
+    def _shown(self) -> bool:
+        return self.tray.health is Health.SHOWN
 
     def _say_missing(self) -> None:
         why = {Health.NO_BUS: "there is no session bus", Health.WAITING_FOR_HOST: "no tray takes icons here"}

@@ -51,5 +51,5 @@ class Screen:
         size = shutil.get_terminal_size()
         head = f"island: {NAMES[snapshot.icon.value]}" + (" (seen)" if snapshot.calm else "")
         lines = [head, self.note, "", *table(snapshot, everything=self._everything).split("\n")]
-        lines = [line for i, line in enumerate(lines) if line or i == 2]  # noqa: PLR2004 - the blank one
+        lines = [line for i, line in enumerate(lines) if line or i == 2]
         return "\n".join(line[: size.columns] for line in lines[: size.lines - 1])

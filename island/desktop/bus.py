@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote
@@ -56,9 +56,26 @@ async def connect() -> MessageBus:
     """Return a connection to the session bus."""
     try:
         async with asyncio.timeout(TIMEOUT):
-            return await MessageBus(bus_address=address()).connect()
+            bus = await MessageBus(bus_address=address()).connect()
     except (OSError, EOFError, ValueError, DBusFastError) as error:
-        raise BusError(f"no session bus: {error or type(error).__name__}") from error
+        raise BusError(f"no session bus: {_why(error)}") from error
+    writer: Any = bus._writer  # noqa: SLF001 - there is no other way in
+    writer.sock = _PatientSocket(writer.sock)
+    return bus
+
+
+class _PatientSocket:
+    """A socket that takes nothing while it is full, where dbus-fast takes an error for the end."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    def send(self, data: bytes) -> int:
+        """Send what there is room for."""
+        try:
+            return self._sock.send(data)
+        except BlockingIOError:
+            return 0
 
 
 async def keep(serve: Serve) -> None:
@@ -69,9 +86,11 @@ async def keep(serve: Serve) -> None:
         began = clock()
         try:
             await _serve_once(serve)
-        except* BusError as lost:
-            said = _say(str(lost.exceptions[0]), said)
-        except* Exception:
+        except BusError as error:
+            if str(error) != said:  # once for as long as it stays the same
+                said = str(error)
+                log.info("%s", said)
+        except Exception:
             log.exception("D-Bus service failed; it starts again")
         if clock() - began > LONGEST_DELAY:
             delay, said = FIRST_DELAY, ""
@@ -79,31 +98,21 @@ async def keep(serve: Serve) -> None:
         delay = min(delay * 2, LONGEST_DELAY)
 
 
-def _say(text: str, said: str) -> str:
-    """Log what is wrong, once for as long as it stays the same."""
-    if text != said:
-        log.info("%s", text)
-    return text
-
-
 async def _serve_once(serve: Serve) -> None:
+    """Serve one connection; always ends with an error, which says why it ended."""
     bus = await connect()
+    work = asyncio.create_task(serve(bus))
+    end = asyncio.create_task(bus.wait_for_disconnect())  # type: ignore[no-untyped-call]
     try:
-        async with asyncio.TaskGroup() as both:
-            both.create_task(serve(bus))
-            both.create_task(_until_lost(bus))
+        await asyncio.wait({work, end}, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        work.cancel()
         bus.disconnect()
-        with suppress(BusError, TimeoutError):
-            async with asyncio.timeout(1):
-                await _until_lost(bus)  # else the socket stays open behind our back
-
-
-async def _until_lost(bus: MessageBus) -> None:
-    try:
-        await bus.wait_for_disconnect()  # type: ignore[no-untyped-call]
-    except Exception as error:  # whatever broke the connection: EOFError, OSError, a parse error
-        raise BusError(f"session bus lost: {error or type(error).__name__}") from error
+        await asyncio.wait({work, end}, timeout=1)  # the socket is closed on the way
+    if not work.cancelled() and (error := work.exception()):
+        raise error
+    if end.done() and (error := end.exception()):
+        raise BusError(f"session bus lost: {_why(error)}")
     raise BusError("session bus left")
 
 
@@ -117,7 +126,7 @@ async def call(bus: MessageBus, peer: Peer, member: str, signature: str = "", *b
         async with asyncio.timeout(TIMEOUT):
             reply = cast("Message | None", await bus.call(message))
     except (OSError, EOFError, ValueError, DBusFastError) as error:
-        raise BusError(f"{peer.name} {member}: {error or type(error).__name__}") from error
+        raise BusError(f"{peer.name} {member}: {_why(error)}") from error
     if reply is None:  # we left the bus meanwhile
         raise BusError("session bus left")
     if reply.message_type is MessageType.ERROR:
@@ -140,6 +149,10 @@ async def listen(bus: MessageBus, peer: Peer, member: str, heard: Callable[[Mess
             heard(message)
 
     bus.add_message_handler(hear)
+
+
+def _why(error: BaseException) -> str:
+    return str(error) or type(error).__name__
 
 
 async def owner(bus: MessageBus, name: str) -> str:

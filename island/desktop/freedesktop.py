@@ -11,7 +11,7 @@ from dbus_fast import Message, Variant
 from dbus_fast.aio import MessageBus
 
 from island.desktop.bus import BUS, BusError, Peer, call, keep, listen, owner
-from island.desktop.notify import BODY_WIDTH, BUTTONS, SHOW, TITLE_WIDTH, Health, OnNoticeAction
+from island.desktop.notify import BODY_WIDTH, BUTTONS, MUTE, SHOW, TITLE_WIDTH, Health, OnNoticeAction
 from island.notices import Notice
 from island.text import markup, safe
 from island.tray.icon import draw
@@ -123,7 +123,7 @@ class FreedesktopNotifier:
         number, action = message.body
         for key, (live, _) in self._live.items():
             if live == number:
-                chosen = action if action in BUTTONS else SHOW  # "default" is a click on the text
+                chosen = MUTE if action == MUTE else SHOW
                 asyncio.get_running_loop().call_soon(self._on_action, key, chosen)
 
     def _closed(self, message: Message) -> None:
@@ -134,9 +134,10 @@ class FreedesktopNotifier:
 def _arguments(notice: Notice, replaces: int, abilities: frozenset[str]) -> tuple[Any, ...]:
     """Return the arguments of Notify."""
     body = safe(notice.body.strip().partition("\n")[0], BODY_WIDTH)
-    if "body-markup" in abilities:  # elsewhere the escapes would be shown as they are
-        body = markup(body)
-    actions = ["default", "Show", *(part for button in BUTTONS.items() for part in button)]
+    # Elsewhere escapes would be shown as they are; but some daemons read markup without saying so.
+    body = markup(body) if "body-markup" in abilities else body.replace("<", "\u2039")
+    # "default" is a click on the text; some daemons make a button of it as well, so there is no other "Show".
+    actions = ["default", BUTTONS[SHOW], MUTE, BUTTONS[MUTE]]
     hints = {
         "desktop-entry": Variant("s", "island"),
         "category": Variant("s", "im.received"),

@@ -13,6 +13,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import FileIO
 from typing import NamedTuple
@@ -85,8 +86,8 @@ def stamp(path: str, *, by_opening: bool = sys.platform == "win32") -> Stamp | N
     try:
         if not by_opening:
             return _stamp(os.stat(path))
-        with open(path, "rb", buffering=0, opener=_open) as file:
-            return _stamp(os.fstat(file.fileno()))
+        with _reading(path) as (_, status):
+            return _stamp(status)
     except OSError:
         return None
 
@@ -95,11 +96,16 @@ def _stamp(status: os.stat_result) -> Stamp:
     return Stamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
+@contextmanager
+def _reading(path: str) -> Iterator[tuple[FileIO, os.stat_result]]:
+    with open(path, "rb", buffering=0, opener=_open) as file:
+        yield file, os.fstat(file.fileno())
+
+
 def _look(path: str, take: Callable[[FileIO, os.stat_result], Look]) -> Look:
     """Open, let `take` read, close; what goes wrong becomes part of the look."""
     try:
-        with open(path, "rb", buffering=0, opener=_open) as file:
-            status = os.fstat(file.fileno())
+        with _reading(path) as (file, status):
             return take(file, status) if stat.S_ISREG(status.st_mode) else Look(error="not a regular file")
     except OSError as error:
         return _missed(error)
@@ -174,13 +180,12 @@ class Follower:
         place, size = self._place, status.st_size
         if place is None or place[:2] != (status.st_dev, status.st_ino):
             return self._restart(file, status)
-        if not 0 <= size - place.seen <= self._backlog:
+        if size - place.seen > self._backlog:
             return self._restart(file, status)
-        head = _read(file, 0, MARK)
         start = max(0, place.seen - MARK)
-        recent = _read(file, start, size - start)
+        head, recent = _read(file, 0, MARK), _read(file, start, size - start)
         old, fresh = recent[: place.seen - start], recent[place.seen - start :]
-        if place.mark != _mark(head[: place.seen], old):
+        if place.mark != _mark(head[: place.seen], old):  # rewritten, or cut: then `old` is too short
             return self._restart(file, status)
         whole = fresh.rfind(b"\n") + 1
         torn = _read(file, place.offset, place.seen - place.offset) if whole else b""
@@ -203,9 +208,8 @@ class Follower:
     def _again(self, start: int, size: int) -> bytes:
         """Read from the file that was looked at, opened anew: an idle iterator holds no file open."""
         try:
-            with open(self.path, "rb", buffering=0, opener=_open) as file:
-                now = os.fstat(file.fileno())
-                known = self._place and (now.st_dev, now.st_ino) == self._place[:2]
+            with _reading(self.path) as (file, status):
+                known = self._place and self._place[:2] == (status.st_dev, status.st_ino)
                 return _read(file, start, size) if known else b""
         except OSError:
             return b""

@@ -28,12 +28,12 @@ from island.sources.sweep import Found
 Listen = Callable[..., AsyncGenerator[set[tuple[Change, str]], None]]
 Heard = Callable[[Iterable[str], Iterable[str]], None]  # paths that changed; folders that are new
 
-#: Milliseconds between wake-ups, also when nothing happens: a change alone is told after one to two of them.
-#: By depth: what lies in roots that are not deep may wait a little longer.
-STEP = {True: 20, False: 50}
+#: Milliseconds between wake-ups, by depth: a change is told after one to two of them. Each costs, also when
+#: nothing happens; so what lies in a root that is not deep may wait a little longer.
+STEP = {True: 20, False: 100}
 
-#: debounce: how long many changes may wait for each other. force_polling: watchfiles itself would poll all files
-#: on WSL, at a tenth of a core. ignore_permission_denied: it would hide every error, the watch limit too.
+#: debounce: how long many changes may wait for each other. force_polling: else watchfiles polls all files on
+#: WSL, at a tenth of a core. ignore_permission_denied: true would hide every error, the watch limit too.
 OPTIONS = {"debounce": 100, "watch_filter": None, "force_polling": False, "ignore_permission_denied": False}
 
 

@@ -5,6 +5,7 @@ All methods are here, though most hosts use few: Cinnamon shows an empty menu wh
 
 import asyncio
 from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 
 from dbus_fast import PropertyAccess, Variant
@@ -41,7 +42,8 @@ class DBusMenu(ServiceInterface):
         """Show these rows: new texts at once and in place, new or missing rows as a new layout."""
         self._wanted = rows
         if changed := self._rows.reword(rows):
-            self.items_properties_updated(changed)
+            with suppress(OSError):  # the bus is going; the next host reads everything anew
+                self.items_properties_updated(changed)
         if self._rows.differs(rows):
             self._layout.ask()
 
@@ -57,7 +59,8 @@ class DBusMenu(ServiceInterface):
             return
         self._rows.publish(self._wanted, now)
         self._revision += 1
-        self.layout_updated()
+        with suppress(OSError):
+            self.layout_updated()
 
     def _heard(self, number: int, event: str) -> bool:
         """Take one event of the host; say whether its row is known."""

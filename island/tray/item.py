@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -63,6 +64,10 @@ class Item(ServiceInterface):
     def show(self, new: TrayModel) -> None:
         """Show this, and tell hosts what of it is new."""
         old, self.model = self.model, new
+        with suppress(OSError):  # the bus is going; the next host reads everything anew
+            self._tell(old, new)
+
+    def _tell(self, old: TrayModel, new: TrayModel) -> None:
         if _pixmap(old) != _pixmap(new):
             self.new_icon()
             self.new_attention_icon()

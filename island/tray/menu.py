@@ -17,6 +17,7 @@ SHOW, SEEN, QUIT = "show", "seen", "quit"
 
 #: The most urgent sessions are listed, the rest counted: a menu longer than the screen cannot be read.
 MOST_ROWS = 20
+WIDTH = 60
 MOST_LINES = 6
 MOST_TROUBLE = 5
 
@@ -85,14 +86,16 @@ WORDS: Mapping[Reason, str] = {
     Reason.EXPIRED: "long ago", Reason.ENDED: "ended", Reason.CRASHED: "crashed",
 }
 
-#: Hand-backs that do not look like a question. Whoever interrupted a turn knows it is over.
-_HANDED_BACK: Mapping[Reason, Face] = {
+#: Waits that do not look like a question. Whoever interrupted a turn knows it is over.
+_WAITS: Mapping[Reason, Face] = {
     Reason.FINISHED: Face.DONE, Reason.ERROR: Face.ERROR, Reason.LIMIT: Face.ERROR,
     Reason.LOGIN: Face.ERROR, Reason.INTERRUPTED: Face.CALM,
+    Reason.SILENT: Face.STALLED, Reason.MAYBE_PERMISSION: Face.STALLED,
 }
 
 _PAST = frozenset({Reason.ENDED, Reason.CRASHED, Reason.EXPIRED})
 _NEEDED = frozenset({Face.YOUR_TURN, Face.ERROR, Face.DONE})
+_TOLD = _NEEDED | {Face.STALLED}
 _COUNTED = ("waiting", "interrupted", "stalled", "working", "already seen")
 
 
@@ -102,20 +105,20 @@ def model(snapshot: Snapshot, now: float) -> TrayModel:
     counts = Counter(map(_counted_as, rows))
     face = _icon(snapshot, rows)
     summary = ", ".join(f"{counts[word]} {word}" for word in _COUNTED if counts[word]) or "nothing needs you"
-    trouble = tuple(f"! {safe(line, 58)}" for line in snapshot.trouble[:MOST_TROUBLE])
+    trouble = tuple(f"! {safe(line, WIDTH - 2)}" for line in snapshot.trouble[:MOST_TROUBLE])
     return TrayModel(
         face=face,
         badge=counts["waiting"],
         title=f"island: {summary}",
-        lines=_tooltip(rows, now) + trouble,
+        lines=_tooltip(rows) + trouble,
         attention=face in _NEEDED,
         rows=tuple(_menu(summary, rows, trouble, now)),
     )
 
 
 def face_of(reason: Reason) -> Face:
-    """Return the face of an unseen hand-back."""
-    return _HANDED_BACK.get(reason, Face.YOUR_TURN)
+    """Return the face of something that may need the user and that he has not seen yet."""
+    return _WAITS.get(reason, Face.YOUR_TURN)
 
 
 def ages_until(snapshot: Snapshot, now: float) -> float:
@@ -148,9 +151,9 @@ def _counted_as(row: Row) -> str:
     return "interrupted" if row.verdict.reason is Reason.INTERRUPTED else "waiting"
 
 
-def _tooltip(rows: Sequence[Row], now: float) -> tuple[str, ...]:
-    busy = (row for row in rows if row.verdict.state is not State.IDLE)
-    return tuple(_text(row, now) for row in islice(busy, MOST_LINES))
+def _tooltip(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return what needs the user, without ages: xfce shows a changed tooltip anew, even over the menu."""
+    return tuple(_text(row) for row in islice((row for row in rows if _face(row) in _TOLD), MOST_LINES))
 
 
 def _menu(summary: str, rows: Sequence[Row], trouble: Sequence[str], now: float) -> Iterator[MenuRow]:
@@ -158,7 +161,7 @@ def _menu(summary: str, rows: Sequence[Row], trouble: Sequence[str], now: float)
     yield _line("sessions")
     listed = sorted(rows, key=lambda row: row.verdict.reason in _PAST)  # stable: urgency stays
     for row in listed[:MOST_ROWS]:
-        yield MenuRow(f"{row.agent}/{row.session}", _text(row, now))
+        yield MenuRow(f"{row.agent}/{row.session}", _text(row, _age(row.verdict.since, now)))
     if len(listed) > MOST_ROWS:
         yield MenuRow("more", f"and {len(listed) - MOST_ROWS} more", RowKind.HEADING, enabled=False)
     if listed:
@@ -176,21 +179,23 @@ def _line(before: str) -> MenuRow:
     return MenuRow(f"line:{before}", kind=RowKind.SEPARATOR, enabled=False)
 
 
-def _text(row: Row, now: float) -> str:
+def _text(row: Row, age: str = "") -> str:
     """Return a row as text. Only the name gives way to the width: state, age and agent are the point."""
     words = WORDS[row.verdict.reason]
     if row.verdict.sure is Sure.INFERRED and row.verdict.state is not State.STALLED:
         words += "?"  # a stall is inferred by its nature and says so in words
     head = f"{GLYPHS[_face(row)]} {words}"
-    tail = [part for part in (_age(now - row.verdict.since) if row.verdict.since > 0 else "",
-                              safe(row.agent, 16)) if part]
-    room = 60 - len(" · ".join([head, "", *tail]))
+    tail = [part for part in (age, safe(row.label or row.agent, 16)) if part]
+    room = WIDTH - len(" · ".join([head, "", *tail]))
     name = safe(": ".join(part for part in (row.project, row.title) if part), room)
     return " · ".join(part for part in (head, name, *tail) if part)
 
 
-def _age(seconds: float) -> str:
-    """Return an age in one unit; a clock set back makes it "now", not negative."""
+def _age(since: float, now: float) -> str:
+    """Return an age in one unit, if it is known; a clock set back makes it "now", not negative."""
+    seconds = now - since
+    if since <= 0:
+        return ""
     if seconds < MINUTE:
         return "now"
     if seconds < HOUR:

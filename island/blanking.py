@@ -1,0 +1,184 @@
+"""Take the prose out of what an agent wrote, and leave what its reader reads. Pure.
+
+What is kept is named, so what is not known is blanked: keys that are names, numbers, times, ids under keys
+that say so, and single words under keys whose values are words of a vocabulary (a type, a status, a model).
+Any other text becomes "[23 chars]", with the marks by which readers tell one kind of text from another: a
+leading tag, the ids and the status of a task's notification, an interrupt, a closing question mark.
+
+The working folder becomes "/project": its path holds the user's name and often a client's. All sessions of
+one report are of one folder, and nothing but a comparison of folders is read from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+PROJECT = "/project"
+DEEP = 64  # levels of nesting: what an agent writes has fewer than ten
+
+#: Keys of ids, and what may stand there.
+ID_KEYS = re.compile(r"(^|_)(id|ids|uuid|uuids)$|(Id|Ids|ID|IDs|Uuid|Uuids|UUID)$")
+ID = re.compile(r"[A-Za-z0-9][\w.:-]{0,79}", re.ASCII)
+#: Keys that may name a person or a machine: nothing that stands there is kept.
+PERSONAL = re.compile(r"(?i)user(?!type$)|account|org|email|login|owner|author|machine|device|host")
+
+#: Keys whose values are words of a vocabulary, by their last part.
+WORD_KEYS = re.compile(
+    r"(?:^|_|(?<=[a-z]))(type|kind|status|state|reason|mode|source|origin|role|phase|event|operation|subtype|"
+    r"decision|trigger|version|model|entrypoint|originator|level|error|info|effort|tool|start|policy|"
+    r"sandbox_permissions)$",
+    re.IGNORECASE,
+)
+WORD = re.compile(r"[A-Za-z0-9<][\w.:+<>-]{0,39}", re.ASCII)
+#: What a live record says that it waits for: a few words of the agent's own.
+PHRASE_KEYS = frozenset({"waitingFor"})
+PHRASE = re.compile(r"[a-z]{1,12}( [a-z]{1,12}){0,2}")
+#: The name of a tool stands beside the type of its call; any other name may be a person's.
+CALL = re.compile(r"tool|call|function", re.IGNORECASE)
+
+FOLDER_KEYS = frozenset({"cwd", "workdir", "workingDirectory", "working_directory"})
+KEY = re.compile(r"[A-Za-z_$][\w$-]{0,59}", re.ASCII)
+UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?")
+
+#: What readers know a text by: how it begins, what a notification is about, and whether it asks.
+OPENINGS = (
+    "[Request interrupted by user for tool use]", "[Request interrupted by user]",
+    "[Request interrupted by user", "Stop hook feedback",
+)
+TAG = re.compile(r"<[a-z][a-z_-]{0,31}>")
+NOTIFICATION = "<task-notification>"
+NOTIFIED = re.compile(r"<(task-id|tool-use-id|status)>[A-Za-z0-9][\w-]{0,63}</\1>", re.ASCII)
+QUESTION = re.compile(r"[?？؟][ \t\r\n*_`\"')\]>»”]*\Z")  # noqa: RUF001 - real question marks
+
+#: What this module itself puts in place of a text: it is left alone when it is blanked again.
+BLANKED = re.compile(
+    r" ?(?:" + "|".join(map(re.escape, OPENINGS)) + "|" + TAG.pattern + r")?"
+    r"(?:<[a-z-]+>[\w-]{1,64}</[a-z-]+>)*\[\d+ chars\]\??", re.ASCII,
+)
+
+
+def blank(record: bytes) -> bytes:
+    """Return a JSON record without its prose; what is no JSON becomes a mark of its length."""
+    try:
+        value = orjson.loads(record)
+    except orjson.JSONDecodeError:
+        return f"[{len(record)} bytes]".encode()
+    return orjson.dumps(_value(value, "", {}, 0))
+
+
+def blank_text(text: str) -> str:
+    """Return a mark in place of a text: its length, and what readers look for in it."""
+    if not text or BLANKED.fullmatch(text):
+        return text
+    bare = text.lstrip()
+    space = " " if bare != text else ""
+    size = f"[{len(text)} chars]" + ("?" if QUESTION.search(text) else "")
+    return space + _opening(bare) + size
+
+
+def _opening(text: str) -> str:
+    """Return how a text begins, as far as a reader may know it by that."""
+    for opening in OPENINGS:
+        if text.startswith(opening):
+            return opening
+    tag = TAG.match(text)
+    if tag is None:
+        return ""
+    notified = NOTIFIED.finditer(text) if tag[0] == NOTIFICATION else ()
+    return tag[0] + "".join(m[0] for m in notified)
+
+
+def _value(value: Any, key: str, around: dict[str, Any], depth: int) -> Any:
+    """Blank any JSON value; `key` is the key it stands under, `around` the object that it stands in."""
+    if depth > DEEP:
+        return None
+    match value:
+        case dict():
+            return _object(value, depth)
+        case list():
+            return [_value(item, key, around, depth + 1) for item in value]
+        case str():
+            return _string(value, key, around, depth)
+        case _:
+            return value
+
+
+def _object(value: dict[str, Any], depth: int) -> dict[str, Any]:
+    blanked: dict[str, Any] = {}
+    for key, item in value.items():
+        name = key if KEY.fullmatch(key) or UUID.fullmatch(key) else blank_text(key)
+        while name in blanked:
+            name += "+"  # two keys of one length are still two
+        blanked[name] = _value(item, key, value, depth + 1)
+    return blanked
+
+
+def _string(text: str, key: str, around: dict[str, Any], depth: int) -> str:
+    if key in FOLDER_KEYS and text:
+        return PROJECT
+    if _kept(text, key, around):
+        return text
+    if text[:1] in ("{", "["):
+        return _packed(text, depth)
+    return blank_text(text)
+
+
+def _kept(text: str, key: str, around: dict[str, Any]) -> bool:
+    if TIME.fullmatch(text):
+        return True
+    if PERSONAL.search(key):
+        return False
+    if ID_KEYS.search(key):
+        return ID.fullmatch(text) is not None
+    if key in PHRASE_KEYS:
+        return PHRASE.fullmatch(text) is not None
+    if key == "name" and CALL.search(str(around.get("type", ""))):
+        return WORD.fullmatch(text) is not None
+    return WORD_KEYS.search(key) is not None and WORD.fullmatch(text) is not None
+
+
+def _packed(text: str, depth: int) -> str:
+    """Blank JSON that stands in a string, as the arguments of a call do."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return blank_text(text)
+    return orjson.dumps(_value(value, "", {}, depth + 1)).decode()
+
+
+# -- command lines ---------------------------------------------------------------------------------------
+
+PROGRAMS = frozenset({"node", "bun", "deno", "python", "python3", "bash", "zsh", "sh", "dash", "fish"})
+#: Subcommands by which processes of agents are told apart; no others are kept, they may be a prompt.
+SUBCOMMANDS = frozenset({
+    "agents", "app-server", "attach", "bg-pty-host", "bg-spare", "daemon", "doctor", "exec", "logs", "mcp",
+    "mcp-server", "proto", "resume", "run", "serve", "stop", "update",
+})
+OPTION = re.compile(r"-{1,2}[A-Za-z][A-Za-z-]{0,30}")
+
+
+def blank_arguments(arguments: Sequence[str]) -> list[str]:
+    """Return a command line without its prose: the program, options, subcommands and ids of sessions."""
+    interpreted = bool(arguments) and _name(arguments[0]) in PROGRAMS and arguments[1:2] != ["-c"]
+    programs = arguments[: 2 if interpreted else 1]
+    return [*map(_program, programs), *map(_argument, arguments[len(programs) :])]
+
+
+def _name(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def _program(argument: str) -> str:
+    return _name(argument) if WORD.fullmatch(_name(argument)) else blank_text(argument)
+
+
+def _argument(argument: str) -> str:
+    if argument in SUBCOMMANDS or OPTION.fullmatch(argument) or UUID.fullmatch(argument):
+        return argument
+    marks = ("shell-snapshots" in argument, "shell-snapshots "), (argument.startswith("eval "), "eval ")
+    return next((mark for there, mark in marks if there), "") + blank_text(argument)
