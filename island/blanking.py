@@ -39,6 +39,7 @@ PHRASE_KEYS = frozenset({"waitingFor"})
 PHRASE = re.compile(r"[a-z]{1,12}( [a-z]{1,12}){0,2}")
 #: The name of a tool stands beside the type of its call; any other name may be a person's.
 CALL = re.compile(r"tool|call|function", re.IGNORECASE)
+CONNECTED = "mcp__"  # a tool of a connected server bears the server's name
 
 FOLDER_KEYS = frozenset({"cwd", "workdir", "workingDirectory", "working_directory"})
 KEY = re.compile(r"[A-Za-z_$][\w$-]{0,59}", re.ASCII)
@@ -138,7 +139,7 @@ def _kept(text: str, key: str, around: dict[str, Any]) -> bool:
     if key in PHRASE_KEYS:
         return PHRASE.fullmatch(text) is not None
     if key == "name" and CALL.search(str(around.get("type", ""))):
-        return WORD.fullmatch(text) is not None
+        return WORD.fullmatch(text) is not None and not text.startswith(CONNECTED)
     return WORD_KEYS.search(key) is not None and WORD.fullmatch(text) is not None
 
 

@@ -172,7 +172,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One session as it is shown. label: the agent's name for people; seen: the user has looked at this."""
+    """One session as it is shown.
+
+    label: the agent's name for people; title: only one that the user gave, as others are made from prompts;
+    seen: the user has looked at this.
+    """
 
     agent: str
     session: str

@@ -105,7 +105,7 @@ class Sessions:
             agent=agent.name, session=session.id, verdict=verdict,
             role=Role(session.fact("role") or Role.PERSON), label=agent.label,
             project=PurePath(session.fact("cwd").replace("\\", "/")).name,
-            title=session.fact("name") or session.fact("title"), model=session.fact("model"),
+            title=session.fact("name"), model=session.fact("model"),
             tokens=int(tokens) if tokens else None, seen=_matter(key, verdict) in self._seen, blind=agent.blind,
         )
 

@@ -64,7 +64,8 @@ def _registers(session: Session, now: float) -> Iterator[str]:
 
 
 def _event(event: Event, now: float) -> str:
-    said = " ".join(part for part in (event.kind, event.key, event.word) if part)
+    word = f"[{len(event.word)} characters]" if event.key in ("title", "name") else event.word
+    said = " ".join(part for part in (event.kind, event.key, word) if part)
     turn = f" turn {event.turn}" if event.turn else ""
     when = age(now - event.at) + " ago" if event.at > 0 else "no time"
     return f"{said}{turn} [{event.source or 'record'}, {when}]"

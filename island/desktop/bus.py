@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import socket
+import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, cast
@@ -48,8 +49,14 @@ def address() -> str:
     given = os.environ.get("DBUS_SESSION_BUS_ADDRESS")
     if given:
         return given
-    folder = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    folder = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{_user()}"
     return f"unix:path={quote(folder).replace('~', '%7E')}/bus"
+
+
+def _user() -> int:
+    if sys.platform == "win32":
+        return 0  # there is no session bus there
+    return os.getuid()
 
 
 async def connect() -> MessageBus:
@@ -70,10 +77,10 @@ class _PatientSocket:
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
 
-    def send(self, data: bytes) -> int:
+    def send(self, piece: bytes) -> int:
         """Send what there is room for."""
         try:
-            return self._sock.send(data)
+            return self._sock.send(piece)
         except BlockingIOError:
             return 0
 

@@ -154,7 +154,7 @@ def _layers(look: Look, size: int, badge: int, template: bool) -> Iterator[tuple
 
 def _badge(text: str, size: int) -> Iterator[tuple[Blob, Ink]]:
     """Yield a white box with a number in the lower right corner, every straight border on a whole pixel."""
-    rim, margin = max(round(size / GRID), 1), max(round(size / 16), 1)
+    rim, margin = max(round(size / GRID), 1), max(size // 16, 1)
     tall = round(size * 0.56) - 2 * (rim + margin)
     stroke = max(round(tall / 5), 1)
     tall -= (tall - stroke) % 2  # then the middle bar lies on whole pixels too

@@ -1,0 +1,446 @@
+"""What the registers of a session claim, how long it holds, and what the icon makes of it."""
+
+from math import inf
+
+import pytest
+
+from island.claims import claim
+from island.leases import LEASES
+from island.model import KEYLESS, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
+from island.rules import collapse, decide, fold, lift, urgency
+
+MINUTE, HOUR = 60.0, 3600.0
+
+
+def event(kind, at, key="", word="", **more):
+    return Event(kind, "s", float(at), key, word, **more)
+
+
+def session(*found, agent="codex"):
+    held = Session(agent, "s")
+    for e in found:
+        held = fold(held, e)
+    return held
+
+
+def state_of(*found, now=100.0, since=0.0):
+    verdict = decide(session(*found), now, since)
+    return f"{verdict.state}({verdict.reason})"
+
+
+def prompt(at=10, turn="t1", word="user"):
+    return event(Kind.PROMPT, at, word=word, turn=turn)
+
+
+def keyless_prompt(at=10):
+    return event(Kind.PROMPT, at, KEYLESS, "user")
+
+
+def end(at=20, word="", turn="t1", **more):
+    return event(Kind.END, at, word=word, turn=turn, **more)
+
+
+def opened(at, key, word, **more):
+    return event(Kind.OPENED, at, key, word, **more)
+
+
+def closed(at, key, word="tool"):
+    return event(Kind.CLOSED, at, key, word)
+
+
+def progress(at, word="model", turn="t1", key=""):
+    return event(Kind.PROGRESS, at, key, word, turn=turn)
+
+
+def live(at, word, pid="7"):
+    return event(Kind.LIVE, at, word, word, text=pid)
+
+
+def owner(at=5, pid="7", started=1.0):
+    return event(Kind.OWNER, at, pid, number=started)
+
+
+def gone(at, pid="7", word="exit"):
+    return event(Kind.GONE, at, pid, word)
+
+
+def window(at, pid="9"):
+    return event(Kind.ATTACHED, at, pid)
+
+
+ALONE = event(Kind.ALONE, 0, word="yes")
+
+# -- fold --------------------------------------------------------------------------------------------------
+
+
+def test_a_register_keeps_its_newest_event_by_the_events_own_time():
+    assert session(end(20, "finished"), end(15, "error")).get(Kind.END).word == "finished"
+
+
+def test_of_two_events_at_one_time_the_later_in_the_file_counts():
+    first, second = end(20, "error", order=1), end(20, "finished", order=2)
+    assert session(second, first).get(Kind.END) == session(first, second).get(Kind.END) == second
+
+
+def test_what_a_turn_opened_is_forgotten_when_the_next_one_begins():
+    held = session(prompt(10), opened(11, "c1", "tool"), opened(12, "shell", "shell"), prompt(20, "t2"))
+    assert held.get(Kind.OPENED, "c1") is None
+    assert held.get(Kind.OPENED, "shell") is not None
+
+
+@pytest.mark.parametrize("begin", [prompt(20, "t2"), keyless_prompt(20)], ids=["with a key", "without a key"])
+@pytest.mark.parametrize("span", [opened(15, "c1", "question"), opened(15, KEYLESS, "unrecorded"), closed(15, "c1")])
+def test_a_late_span_of_an_earlier_turn_is_not_folded_in_whatever_order(begin, span):
+    assert session(begin, span).registers == session(span, begin).registers
+
+
+def test_an_unknown_fact_is_an_empty_text():
+    assert session().fact("model") == ""
+
+
+# -- decide: one turn --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("found", "want"), [
+    ([], "idle(new)"),
+    ([owner()], "idle(new)"),
+    ([event(Kind.FACT, 5, "cwd", "/a")], "idle(new)"),
+    ([prompt()], "working(model)"),
+    ([prompt(), progress(30, "retrying")], "working(retrying)"),
+    ([prompt(), progress(30, "compacting")], "working(compacting)"),
+    ([prompt(), progress(30, "tool")], "working(model)"),
+    ([prompt(), opened(30, "c1", "tool")], "working(tool)"),
+    ([prompt(), opened(30, "c1", "tool"), closed(40, "c1")], "working(model)"),
+    ([prompt(), opened(30, "c1", "question")], "your-turn(question)"),
+    ([prompt(), opened(30, "c1", "plan")], "your-turn(plan)"),
+    ([prompt(), opened(30, "c1", "permission")], "your-turn(permission)"),
+    ([prompt(), opened(30, "c1", "question"), opened(31, "c2", "tool")], "your-turn(question)"),
+    ([prompt(), end()], "your-turn(finished)"),
+    ([prompt(), end(20, "question")], "your-turn(question)"),
+    ([prompt(), end(20, "error")], "your-turn(error)"),
+    ([prompt(), end(20, "interrupted")], "your-turn(interrupted)"),
+    ([prompt(), event(Kind.PLANNED, 15, "t1"), end()], "your-turn(plan)"),
+    ([prompt(), event(Kind.PLANNED, 15, "t0"), end()], "your-turn(finished)"),
+    ([prompt(), event(Kind.PLANNED, 15, "t1"), end(20, "error")], "your-turn(error)"),
+    ([prompt(), event(Kind.ANSWER, 15, word="limit"), end()], "your-turn(limit)"),
+    ([event(Kind.ANSWER, 5, word="limit"), prompt(), end()], "your-turn(finished)"),
+    ([prompt(), event(Kind.ANSWER, 15, word="question")], "your-turn(question)"),
+    ([prompt(), end(), progress(21)], "your-turn(finished)"),
+    ([prompt(), end(), progress(90)], "your-turn(finished)"),
+    ([prompt(), end(), progress(21, turn="")], "your-turn(finished)"),
+    ([prompt(), end(), progress(90, turn="")], "working(model)"),
+    ([prompt(), end(), prompt(30, "t2"), progress(40, turn="t1")], "working(model)"),
+    ([prompt(), end(20, "interrupted", turn=""), progress(90)], "your-turn(interrupted)"),
+    ([end()], "your-turn(finished)"),
+    ([progress(90)], "working(model)"),
+    ([keyless_prompt(), progress(90, turn="", key=KEYLESS)], "working(model)"),
+    ([keyless_prompt(), event(Kind.ANSWER, 50, KEYLESS, "question")], "your-turn(question)"),
+    ([keyless_prompt(), prompt(5, "t1"), event(Kind.ANSWER, 50, KEYLESS, "question")], "working(model)"),
+], ids=str)
+def test_the_evidence_of_a_turn_says_whose_turn_it_is(found, want):
+    assert state_of(*found) == want
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_open_questions_the_same_one_counts_in_whatever_order(order):
+    asked = [opened(30, "c1", "question"), opened(30, "c2", "question")][::order]
+    assert decide(session(prompt(), *asked), 100, 0).turn == "c1"
+
+
+def test_a_goals_turn_hands_back_only_when_no_next_one_follows():
+    goal = [prompt(word="agent"), end()]
+    assert state_of(*goal, now=20.4) == "working(model)"
+    assert state_of(*goal, now=20.6) == "your-turn(finished)"
+
+
+@pytest.mark.parametrize("word", ["interrupted", "error", "limit"])
+def test_a_goals_turn_that_failed_or_was_interrupted_is_handed_back_at_once(word):
+    assert state_of(prompt(word="agent"), end(20, word), now=20.1) == f"your-turn({word})"
+
+
+def test_an_answer_without_an_end_is_final_after_a_second():
+    answer = [prompt(), event(Kind.ANSWER, 15, word="finished")]
+    assert state_of(*answer, now=15.9) == "working(model)"
+    assert state_of(*answer, now=16.1) == "your-turn(finished)"
+
+
+# -- decide: leases ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("found", "steps"), [
+    ([owner(), prompt()], ["working(model)", 15 * MINUTE, "stalled(silent)", HOUR, "idle(expired)"]),
+    ([prompt()], ["working(model)", 5 * MINUTE, "stalled(silent)", 10 * MINUTE, "idle(expired)"]),
+    ([owner(), prompt(), opened(10, "c", "tool")],
+     ["working(tool)", 12 * HOUR, "stalled(silent)", HOUR, "idle(expired)"]),
+    ([prompt(), opened(10, "c", "tool")], ["working(tool)", 5 * MINUTE, "stalled(silent)", 10 * MINUTE, "idle(expired)"]),
+    ([owner(), prompt(9), end(10)], ["your-turn(finished)", 12 * HOUR, "idle(expired)"]),
+    ([prompt(9), end(10)], ["your-turn(finished)", 30 * MINUTE, "idle(expired)"]),
+    ([owner(), ALONE, prompt(9), opened(10, "c", "escalation")],
+     ["working(tool)", 0.4, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
+    ([owner(), ALONE, prompt(9), opened(10, "c", "shell-tool")],
+     ["working(tool)", 2.5, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
+    ([owner(), ALONE, prompt(9), opened(10, "c", "instant-tool")],
+     ["working(tool)", 3.0, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
+    ([owner(), ALONE, keyless_prompt(9), opened(10, KEYLESS, "unrecorded")],
+     ["working(tool)", 1.0, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
+    ([opened(10, "trust", "trust")], ["idle(new)", 1.5, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
+    ([owner(), prompt(9), live(10, "busy")], ["working(model)", 30 * MINUTE, "stalled(silent)", HOUR, "idle(expired)"]),
+    ([owner(), prompt(9), event(Kind.STOPPED, 10, "7", "yes")], ["stalled(silent)", 12 * HOUR, "idle(expired)"]),
+    ([owner(), prompt(9), live(10, "idle")], ["working(model)", 1.0, "your-turn(interrupted)", 12 * HOUR, "idle(expired)"]),
+    ([owner(), prompt(9), end(10), opened(9.5, "task:1", "shell")],
+     ["working(background)", 5 * MINUTE, "your-turn(finished)", 12 * HOUR, "idle(expired)"]),
+    ([owner(), prompt(9), end(10), opened(9.5, "child", "child")],
+     ["working(background)", HOUR, "your-turn(finished)", 12 * HOUR, "idle(expired)"]),
+    ([owner(), live(9, "busy"), live(10, "idle")], ["working(model)", 1.5, "idle(new)"]),
+], ids=lambda v: v[0] if isinstance(v[0], str) else str(len(v)))
+def test_a_lease_passes_through_its_states(found, steps):
+    at, held = 10.0, session(*found)
+    for state, seconds in zip(steps[::2], [*steps[1::2], inf], strict=True):
+        verdict = decide(held, at, 0.0)
+        assert f"{verdict.state}({verdict.reason})" == state
+        assert verdict.until == at + seconds
+        at = verdict.until
+
+
+def test_every_lease_ends_in_rest_without_end():
+    for steps in LEASES.values():
+        assert (steps[-1].state, steps[-1].seconds) == (State.IDLE, inf)
+
+
+def test_a_stall_that_began_before_the_launch_is_old_news():
+    silent = [owner(), prompt(10)]
+    assert state_of(*silent, now=10 + 20 * MINUTE, since=10 + 16 * MINUTE) == "idle(expired)"
+    assert state_of(*silent, now=10 + 20 * MINUTE, since=10 + 14 * MINUTE) == "stalled(silent)"
+
+
+def test_an_agent_that_was_suspended_before_the_launch_is_stalled_all_the_same():
+    assert state_of(owner(), prompt(), event(Kind.STOPPED, 20, "7", "yes"), since=50) == "stalled(silent)"
+
+
+@pytest.mark.parametrize("found", [
+    [owner(), prompt(), end(), event(Kind.STOPPED, 30, "7", "yes")],
+    [owner(), prompt(), end(), event(Kind.STOPPED, 25, "7", "yes"), event(Kind.STOPPED, 30, "7", "no")],
+])
+def test_a_suspended_agent_whose_turn_is_over_still_waits_for_the_user(found):
+    assert state_of(*found) == "your-turn(finished)"
+
+
+def test_a_told_state_is_told_and_a_guess_is_inferred():
+    assert decide(session(prompt(), opened(30, "c1", "question")), 100, 0).sure is Sure.TOLD
+    assert decide(session(owner(), prompt(), opened(30, "c1", "escalation")), 100, 0).sure is Sure.INFERRED
+
+
+# -- decide: background ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("found", "want"), [
+    ([end(number=1)], "working(background)"),
+    ([end(number=0), opened(15, "child", "child")], "your-turn(finished)"),
+    ([end(number=0), opened(25, "child", "child")], "working(background)"),
+    ([end(), opened(15, "child", "child")], "working(background)"),
+    ([end(), opened(15, "child", "child"), closed(30, "child", "child")], "your-turn(finished)"),
+    ([end(20, "error"), opened(15, "child", "child")], "your-turn(error)"),
+    ([end(20, "question"), opened(15, "child", "child")], "your-turn(question)"),
+    ([end(), opened(15, "process:c1", "process", text="4")], "working(background)"),
+    ([end(), opened(15, "process:c1", "process", text="4"), closed(30, "process:c1", "process")], "your-turn(finished)"),
+    ([end(), opened(15, "task:1", "shell")], "working(background)"),
+    ([end(), opened(15, "task:1", "shell"), event(Kind.ALONE, 30, word="yes")], "your-turn(finished)"),
+    ([end(), opened(15, "task:1", "shell"), event(Kind.ALONE, 30, word="no")], "working(background)"),
+    ([end(), opened(35, "task:1", "shell"), event(Kind.ALONE, 30, word="yes")], "working(background)"),
+])
+def test_background_work_is_calm_until_it_ends(found, want):
+    assert state_of(owner(), prompt(), *found) == want
+
+
+def test_a_hand_back_after_background_work_is_as_old_as_the_end_of_that_work():
+    held = session(owner(), prompt(), end(20), opened(15, "child", "child"), closed(2000, "child", "child"))
+    verdict = decide(held, 2001, 0)
+    assert (verdict.state, verdict.reason, verdict.since) == (State.YOUR_TURN, Reason.FINISHED, 2000)
+
+
+@pytest.mark.parametrize("word", ["permission", "question"])
+def test_what_a_child_asks_is_the_users_turn_even_after_the_main_turn(word):
+    found = [owner(), prompt(), end(20), opened(15, "child", "child"), opened(30, "child:ask", word)]
+    assert state_of(*found) == f"your-turn({word})"
+
+
+# -- decide: processes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("found", "want"), [
+    ([owner(), prompt(), gone(30)], "idle(crashed)"),
+    ([owner(), prompt(), gone(30, word="closed")], "idle(ended)"),
+    ([owner(), prompt(), gone(30, word="left")], "idle(ended)"),
+    ([owner(), prompt(), end(), gone(30)], "idle(ended)"),
+    ([owner(), gone(30)], "idle(ended)"),
+    ([owner(), prompt(), gone(30), progress(31)], "idle(crashed)"),
+    ([owner(), prompt(), gone(30), end(31)], "idle(ended)"),
+    ([owner(), prompt(), gone(30), prompt(90, "t2")], "working(model)"),
+    ([owner(), gone(3), prompt()], "working(model)"),
+    ([owner(), gone(30), owner(40, "8", started=40), prompt(50)], "working(model)"),
+    ([owner(), prompt(), gone(30), owner(40, "8", started=40)], "idle(new)"),
+    ([owner(), prompt(), gone(30), owner(40, "8", started=40), window(41)], "your-turn(interrupted)"),
+    ([owner(), prompt(), gone(30), owner(40, "8", started=40), window(41), gone(50, "9")], "idle(new)"),
+    ([owner(), prompt(), gone(30), owner(40, "8", started=40), window(25)], "idle(new)"),
+    ([owner(), prompt(), end(), gone(30), owner(40, "8", started=40), window(41)], "your-turn(finished)"),
+    ([owner(), prompt(), end(), window(6), gone(30, "9")], "idle(ended)"),
+    ([owner(), prompt(), window(6), gone(30, "9")], "working(model)"),
+    ([owner(), prompt(), end(40), window(6), gone(30, "9")], "your-turn(finished)"),
+    ([owner(), prompt(), end(), window(6), gone(30, "9"), window(35, "10")], "your-turn(finished)"),
+    ([owner(), prompt(), end(), window(6), gone(30, "9"), window(35)], "your-turn(finished)"),
+    ([owner(), window(6), gone(30, "9")], "idle(ended)"),
+], ids=str)
+def test_the_life_of_processes_ends_what_they_ran_or_showed(found, want):
+    assert state_of(*found) == want
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_thread_that_was_opened_again_is_interrupted_since_its_newest_window(order):
+    windows = [window(41, "1"), window(42, "2")][::order]
+    held = session(owner(), prompt(), gone(30), owner(40, "8", started=40), *windows)
+    assert decide(held, 100, 0).since == 42
+
+
+@pytest.mark.parametrize(("found", "want"), [
+    ([opened(30, "c", "shell-tool"), ALONE], "your-turn(permission)"),
+    ([opened(30, "c", "shell-tool"), event(Kind.ALONE, 30.2, word="no")], "working(tool)"),
+    ([opened(30, "c", "shell-tool"), event(Kind.ALONE, 31, word="yes")], "working(tool)"),
+    ([opened(30, "c", "shell-tool")], "working(tool)"),
+    ([opened(30, "c", "escalation"), event(Kind.ALONE, 30.2, word="no")], "your-turn(permission)"),
+    ([opened(30, "c", "escalation"), opened(30.2, "process:c", "process")], "working(tool)"),
+    ([opened(30, "c", "instant-tool"), event(Kind.ALONE, 30.2, word="no")], "your-turn(permission)"),
+])
+def test_a_call_runs_if_its_process_was_seen(found, want):
+    assert state_of(owner(), prompt(), *found) == want
+
+
+@pytest.mark.parametrize("word", ["shell-tool", "instant-tool", "escalation", "unrecorded"])
+def test_no_dialog_is_inferred_where_nobody_can_look(word):
+    assert state_of(prompt(), opened(30, "c", word)) == "working(tool)"
+
+
+# -- decide: live records ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("found", "want"), [
+    ([live(8, "idle")], "idle(new)"),
+    ([prompt(), live(9, "busy")], "working(model)"),
+    ([prompt(), progress(30, "retrying"), live(9, "busy")], "working(retrying)"),
+    ([prompt(), live(9, "busy"), opened(30, "c", "shell-tool"), ALONE], "working(tool)"),
+    ([prompt(), live(30, "permission")], "your-turn(permission)"),
+    ([prompt(), live(30, "question")], "your-turn(question)"),
+    ([prompt(), live(30, "permission"), opened(29, "c", "plan")], "your-turn(plan)"),
+    ([prompt(), live(30, "permission"), opened(29, "c", "question")], "your-turn(question)"),
+    ([prompt(), live(30, "permission"), end(40)], "your-turn(finished)"),
+    ([prompt(), live(9, "busy"), end(40)], "your-turn(finished)"),
+    ([prompt(), live(9, "busy"), event(Kind.ANSWER, 40, word="finished")], "working(model)"),
+    ([prompt(), end(), live(30, "busy")], "working(model)"),
+    ([prompt(), end(), live(30, "idle")], "your-turn(finished)"),
+    ([prompt(), event(Kind.ANSWER, 20, word="finished"), live(20.1, "idle")], "your-turn(finished)"),
+    ([prompt(), end(), live(30, "shell")], "working(background)"),
+    ([prompt(), live(9, "idle")], "working(model)"),
+    ([prompt(), live(30, "idle")], "your-turn(interrupted)"),
+    ([prompt(), live(30, "busy", pid="8")], "working(model)"),
+    ([prompt(), live(30, "permission", pid="8")], "working(model)"),
+    ([prompt(), live(30, "permission"), gone(40)], "idle(crashed)"),
+    ([prompt(0.5), live(8, "idle")], "idle(new)"),
+], ids=str)
+def test_a_live_record_is_believed_unless_something_firmer_is_newer(found, want):
+    assert state_of(owner(), *found) == want
+
+
+def test_an_ask_of_the_live_record_is_named_by_its_process_and_its_moment():
+    first = decide(session(owner(), prompt(), live(30, "permission")), 100, 0)
+    second = decide(session(owner(), prompt(), live(60, "permission")), 100, 0)
+    assert (first.turn, second.turn) == ("7@30.000", "7@60.000")
+
+
+def test_a_process_that_starts_without_a_live_record_asks_for_trust_unless_it_left():
+    trust = [owner(10), opened(10, "trust", "trust")]
+    assert state_of(*trust) == "your-turn(permission)"
+    assert state_of(*trust, gone(11, word="left")) == "idle(ended)"
+
+
+# -- keys of waits -----------------------------------------------------------------------------------------
+
+
+def test_two_dialogs_of_an_old_version_are_two_waits():
+    first = session(owner(), ALONE, keyless_prompt(), opened(20, KEYLESS, "unrecorded"))
+    again = session(owner(), ALONE, keyless_prompt(), opened(20, KEYLESS, "unrecorded"),
+                    closed(30, KEYLESS, "unrecorded"), opened(40, KEYLESS, "unrecorded"))
+    assert claim(first).turn != claim(again).turn
+
+
+# -- children ----------------------------------------------------------------------------------------------
+
+
+def verdict(state, reason, since=50.0, turn="c1"):
+    return Verdict(State(state), Reason(reason), since=since, turn=turn)
+
+
+def parent_after(*verdicts, before=()):
+    held = session(owner(), prompt(), *before)
+    for v in verdicts:
+        for e in lift(Session("codex", "child"), v, "s"):
+            held = fold(held, e)
+    return decide(held, 100, 0)
+
+
+ASKING = verdict("your-turn", "permission", 60)
+
+
+@pytest.mark.parametrize(("verdicts", "before", "want"), [
+    ([verdict("working", "tool")], [], "working(model)"),
+    ([verdict("working", "tool")], [end(40)], "working(background)"),
+    ([verdict("working", "tool"), verdict("your-turn", "finished", 70)], [end(40)], "your-turn(finished)"),
+    ([verdict("working", "tool"), verdict("your-turn", "plan", 70)], [end(40)], "your-turn(finished)"),
+    ([verdict("working", "tool"), verdict("idle", "crashed", 70)], [end(40)], "your-turn(finished)"),
+    ([verdict("working", "tool"), ASKING], [], "your-turn(permission)"),
+    ([verdict("working", "tool"), verdict("your-turn", "question", 60)], [], "your-turn(question)"),
+    ([verdict("working", "tool"), ASKING, verdict("working", "tool")], [], "working(model)"),
+    ([verdict("working", "tool"), ASKING, verdict("your-turn", "interrupted", 70)], [], "working(model)"),
+    ([verdict("working", "tool"), ASKING, verdict("idle", "ended", 70)], [], "working(model)"),
+], ids=str)
+def test_a_childs_verdict_is_evidence_for_its_parent(verdicts, before, want):
+    got = parent_after(*verdicts, before=before)
+    assert f"{got.state}({got.reason})" == want
+
+
+def test_two_dialogs_of_one_child_are_two_waits():
+    again = verdict("your-turn", "permission", 90, "c2")
+    assert parent_after(ASKING).turn != parent_after(ASKING, verdict("working", "tool", 80), again).turn
+
+
+def test_what_is_only_inferred_of_a_child_is_only_inferred_of_its_parent():
+    guess = Verdict(State.YOUR_TURN, Reason.PERMISSION, Sure.INFERRED, 60.0, turn="c1")
+    assert parent_after(guess).sure is Sure.INFERRED
+
+
+# -- the icon ----------------------------------------------------------------------------------------------
+
+
+def row(state, name="s", *, role=Role.PERSON, seen=False, since=50.0):
+    reason = {"your-turn": "finished", "stalled": "silent", "working": "tool", "idle": "new"}[state]
+    return Row("codex", name, verdict(state, reason, since), role, seen=seen)
+
+
+@pytest.mark.parametrize(("shown", "icon"), [
+    ([], (State.IDLE, False)),
+    ([row("idle")], (State.IDLE, False)),
+    ([row("idle"), row("working")], (State.WORKING, False)),
+    ([row("working"), row("stalled")], (State.STALLED, False)),
+    ([row("stalled"), row("your-turn"), row("working")], (State.YOUR_TURN, False)),
+    ([row("your-turn", seen=True), row("working")], (State.WORKING, False)),
+    ([row("your-turn", seen=True), row("stalled", seen=True)], (State.STALLED, False)),
+    ([row("your-turn", seen=True), row("idle")], (State.YOUR_TURN, True)),
+    ([row("your-turn", seen=True), row("your-turn")], (State.YOUR_TURN, False)),
+    ([row("your-turn", role=Role.MACHINE), row("stalled", role=Role.CHILD)], (State.IDLE, False)),
+    ([row("your-turn", role=Role.CHILD), row("working")], (State.WORKING, False)),
+])
+def test_the_icon_is_the_most_urgent_row_of_a_persons_own(shown, icon):
+    assert collapse(shown) == icon
+
+
+def test_of_equally_urgent_rows_the_one_that_has_waited_longest_comes_first():
+    early, late = row("your-turn", "early", since=10), row("your-turn", "late", since=20)
+    assert sorted([late, row("working"), early], key=urgency)[:2] == [early, late]
