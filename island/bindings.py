@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from island.agents.base import Agent
 from island.claims import View, view
-from island.model import Event, Kind, Process, Role, Session
+from island.model import Event, Kind, Process, Role, Session, gone
 from island.sessions import Sessions
 from island.sources.processes import Change, Table
 
@@ -35,11 +35,10 @@ class Bindings:
     def told(self, agent: Agent, event: Event, now: float) -> None:
         """Check the process that a record names: it may have ended, or its pid may be another's by now."""
         pid = int(event.key)
-        if self._table.get(pid) and self._table.same(pid, event.text, event.number):
+        if self._table.same(pid, event.text, event.number):
             self._leave_run(agent, pid)
         else:
-            gone = Event(Kind.GONE, event.session, now, event.key, "exit", source="no such process")
-            self._sessions.join(agent, gone)
+            self._sessions.join(agent, gone(event.session, now, event.key, "exit", "no such process"))
 
     def window(self, agent: Agent, event: Event, now: float) -> Event:
         """Bind a window's mark to the newest window process that was there then."""
@@ -49,8 +48,7 @@ class Bindings:
         if windows:
             return replace(event, key=str(max(windows, key=lambda p: p.created).pid))
         if self._table.complete:
-            gone = Event(Kind.GONE, event.session, now, NOBODY, "exit", source="no such window")
-            self._sessions.join(agent, gone)
+            self._sessions.join(agent, gone(event.session, now, NOBODY, "exit", "no such window"))
         return replace(event, key=NOBODY)
 
     def first_seen(self, agent: Agent, session: Session, now: float) -> None:
@@ -60,9 +58,8 @@ class Bindings:
             return
         if not any(agent.owns(p, session) for p in self._free(agent, session)):
             owner = Event(Kind.OWNER, session.id, v.last.at, NOBODY, number=0, source="process")
-            gone = Event(Kind.GONE, session.id, now, NOBODY, "exit", source="no process runs it")
             self._sessions.join(agent, owner)
-            self._sessions.join(agent, gone)
+            self._sessions.join(agent, gone(session.id, now, NOBODY, "exit", "no process runs it"))
 
     # -- what processes tell --------------------------------------------------------------------------------
 
@@ -88,7 +85,7 @@ class Bindings:
         key = str(p.pid)
         for kind in (Kind.OWNER, Kind.ATTACHED):
             for agent, session in self._sessions.having(kind, key):
-                self._sessions.join(agent, Event(Kind.GONE, session.id, now, key, "exit", source="process"))
+                self._sessions.join(agent, gone(session.id, now, key, "exit", "process"))
         for agent, session in self._sessions.all():
             for span in view(session).open("process"):
                 if span.text == key:
@@ -145,7 +142,7 @@ class Bindings:
         owners = [p for p in self._free(agent, session) if agent.owns(p, session) and p.created <= began + SLACK]
         if not owners:
             return
-        p = max(owners, key=lambda p: p.created)
+        p = max(owners, key=lambda p: (not self._runs_another(agent, session, p), p.created))
         self._own(agent, session, p, began)
         if agent.role(p):
             role = Event(Kind.FACT, session.id, began, "role", agent.role(p) or "", source="process")
@@ -153,6 +150,11 @@ class Bindings:
         if agent.single:
             self._leave_others(agent, session.id, str(p.pid), now)
         self._leave_run(agent, p.pid)
+
+    def _runs_another(self, agent: Agent, session: Session, p: Process) -> bool:
+        """Tell whether a process of an agent that runs one session at a time has one already."""
+        owned = [s for a, s in self._sessions.having(Kind.OWNER, str(p.pid)) if a is agent and s.id != session.id]
+        return agent.single and any(view(s).gone is None for s in owned)
 
     def _own(self, agent: Agent, session: Session, p: Process, at: float) -> None:
         owner = Event(Kind.OWNER, session.id, at, str(p.pid), number=p.created, source="process")
@@ -168,8 +170,7 @@ class Bindings:
         """Note that the process of a session has left those that it ran before."""
         for other, session in self._sessions.having(Kind.OWNER, pid):
             if other is agent and session.id != ident:
-                gone = Event(Kind.GONE, session.id, now, pid, "left", source="another session")
-                self._sessions.join(agent, gone)
+                self._sessions.join(agent, gone(session.id, now, pid, "left", "another session"))
 
     def _note_tools(self, agent: Agent, v: View, now: float) -> None:
         """Note whether tool processes run below an owner, and which call each of them belongs to."""

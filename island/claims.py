@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf
 
 from island.leases import GRACE, LAST_WORDS
-from island.model import KEYLESS, Event, Kind, Reason, Session, Sure, place
+from island.model import KEYLESS, TURN_BOUND, Event, Kind, Reason, Session, Sure, place
 
 ASKS: Mapping[str, Reason] = {
     "permission": Reason.PERMISSION, "question": Reason.QUESTION, "plan": Reason.PLAN,
@@ -70,12 +70,14 @@ class View:
 
     def open(self, *words: str) -> list[Event]:
         """Return the open spans of these words, oldest first."""
-        spans = [e for e in self.session.every(Kind.OPENED) if e.word in words and not self._closed(e)]
+        spans = [e for e in self.session.every(Kind.OPENED) if e.word in words and self._is_open(e)]
         return sorted(spans, key=place)
 
-    def _closed(self, span: Event) -> bool:
+    def _is_open(self, span: Event) -> bool:
+        if span.word in TURN_BOUND and self.prompt and span.at < self.prompt.at:
+            return False
         closed = self.session.get(Kind.CLOSED, span.key)
-        return closed is not None and closed.at >= span.at
+        return closed is None or closed.at < span.at
 
 
 def _newest(*events: Event | None) -> Event | None:
@@ -128,8 +130,9 @@ def _owner(session: Session, last: Event | None) -> tuple[Event | None, Event | 
 
 
 def _ended(session: Session, process: Event) -> Event | None:
-    gone = session.get(Kind.GONE, process.key)
-    return gone if gone and gone.at >= process.at else None
+    """Return the first end of a process since it was last told of: an orderly end comes before the exit."""
+    ends = (session.get(Kind.GONE, f"{process.key}/{word}") for word in ("closed", "exit", "left"))
+    return min((e for e in ends if e and e.at >= process.at), key=place, default=None)
 
 
 # -- claims, in order of precedence -----------------------------------------------------------------------
@@ -161,17 +164,20 @@ def _live_ask(v: View) -> Claim | None:
         return None
     span = next(iter(v.open("question", "plan")), None)
     reason = ASKS[span.word] if span else ASKS[v.live.word]
-    return Claim("ask", v.live.at, reason, v.live, f"{v.live.text}@{v.live.at:.3f}")
+    return Claim("ask", v.live.at, reason, v.live, v.live.turn)
 
 
 def _live_busy(v: View) -> Claim | None:
     if v.live is None or v.live.word != "busy" or _firm_since(v, v.live.at):
         return None
-    tools = v.open("tool", "shell-tool", "instant-tool", "escalation") if v.over is None else []
+    settled = v.over is not None or v.abandoned
+    tools = [] if settled else v.open("tool", "shell-tool", "instant-tool", "escalation")
     if tools:
         return Claim("tool", tools[-1].at, Reason.TOOL, tools[-1], v.turn, since=v.began)
     sign = v.last if v.last and v.last.at > v.live.at else v.live
     reason = Reason.RETRYING if sign.word == Reason.RETRYING else Reason.MODEL
+    if v.over and v.over.number > 0:
+        reason = Reason.BACKGROUND  # its agents went on after an answer to one of them
     return Claim("busy", sign.at, reason, sign, v.turn, since=max(v.began, v.live.at))
 
 
@@ -225,9 +231,7 @@ def _running_shells(v: View) -> bool:
     """Tell whether a background shell runs: processes, where they can be seen, beat the records."""
     if v.open("process"):
         return True
-    alone = v.session.get(Kind.ALONE)
-    quiet = alone.at if alone and alone.word == "yes" else -inf
-    return any(shell.at > quiet for shell in v.open("shell"))
+    return any(shell.at > _quiet_since(v) for shell in v.open("shell"))
 
 
 def _handed_back(v: View, background: str = "") -> Claim:
@@ -243,7 +247,7 @@ def _handed_back(v: View, background: str = "") -> Claim:
 
 def _hand_back_lease(v: View, over: Event) -> str:
     if over.kind is Kind.ANSWER and v.live is None:
-        return "answer"
+        return "answer" if v.owner else "answer-left"
     if v.prompt and v.prompt.word == "agent" and v.live is None:
         return "goes-on"
     return "handed-back" if v.owner else "left-behind"
@@ -282,7 +286,7 @@ def _open_span(v: View) -> Claim | None:
             if lease == "ask":
                 return Claim(lease, span.at, ASKS[word], span, span.key)
             if not _runs(v, span):
-                return Claim(lease, span.at, Reason.TOOL, span, span.key, Sure.INFERRED)
+                return Claim(lease, max(span.at, _quiet_since(v)), Reason.TOOL, span, span.key, Sure.INFERRED)
     tools = v.open("tool", "shell-tool", "instant-tool", "escalation", "unrecorded")
     if tools:
         lease = "tool" if v.owner else "ownerless"
@@ -293,8 +297,8 @@ def _open_span(v: View) -> Claim | None:
 def _runs(v: View, span: Event) -> bool:
     """Tell whether a call runs, or may run for all that can be seen.
 
-    A process of that very call was seen; or tool processes were seen since it was opened; or nobody
-    can look (no owner is known). An escalation counts by its own process alone.
+    A process of that very call was seen; or a tool process runs now; or nobody can look (no owner is
+    known). An escalation counts by its own process alone.
     """
     if v.session.get(Kind.OPENED, f"process:{span.key}"):
         return True
@@ -303,7 +307,13 @@ def _runs(v: View, span: Event) -> bool:
     if span.word in ("escalation", "instant-tool"):
         return False
     alone = v.session.get(Kind.ALONE)
-    return not (alone and alone.word == "yes" and alone.at <= span.at)
+    return alone is None or alone.word != "yes"
+
+
+def _quiet_since(v: View) -> float:
+    """Return since when no tool process runs: one of several calls may have ended, and another may ask."""
+    alone = v.session.get(Kind.ALONE)
+    return alone.at if alone and alone.word == "yes" else -inf
 
 
 def _silent_model(v: View, last: Event) -> Claim:

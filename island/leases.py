@@ -48,8 +48,9 @@ LEASES: Mapping[str, tuple[Step, ...]] = {
     "tool": (Step(State.WORKING, None, 12 * HOUR), _SILENT, _EXPIRED),
     # No process is known to own it: only fresh records speak for it.
     "ownerless": (Step(State.WORKING, None, 5 * MINUTE), replace(_SILENT, seconds=10 * MINUTE), _EXPIRED),
-    # The live record says busy: told, but a hang is a hang (retries write a record each).
-    "busy": (Step(State.WORKING, None, 30 * MINUTE), _SILENT, _EXPIRED),
+    # The live record says busy: told, but a hang is a hang (retries write a record each). It never turns idle
+    # by itself: the process lives, also after a night's sleep of the machine.
+    "busy": (Step(State.WORKING, None, 30 * MINUTE), replace(_SILENT, seconds=inf), _EXPIRED),
     # Stopped by a signal (Ctrl-Z): nothing happens until somebody continues it.
     "suspended": (Step(State.STALLED, Reason.SILENT, 12 * HOUR), _EXPIRED),
     # The agent itself says that it asks.
@@ -70,6 +71,7 @@ LEASES: Mapping[str, tuple[Step, ...]] = {
     "left-behind": (replace(_WAIT, seconds=30 * MINUTE), _EXPIRED),
     # It looks final but is not firm: a Stop hook may block, an error line follows within 0.01 s.
     "answer": (Step(State.WORKING, Reason.MODEL, 1.0), _WAIT, _EXPIRED),
+    "answer-left": (Step(State.WORKING, Reason.MODEL, 1.0), replace(_WAIT, seconds=30 * MINUTE), _EXPIRED),
     # The next turn of a goal or queue follows an end within 0.07 s.
     "goes-on": (Step(State.WORKING, Reason.MODEL, 0.5), _WAIT, _EXPIRED),
     # The prompt is free but the answer is not on disk: Esc before the first token, or a flush on its way

@@ -63,11 +63,11 @@ class Kind(StrEnum):
     PLANNED = "planned"  # key: turn; the turn ends in a plan to approve
     OPENED = "opened"  # key: id; word: a span of SPANS; text: the tool's name or command
     CLOSED = "closed"  # key: id
-    LIVE = "live"  # key, word: the agent's own live status (busy, idle, shell, or an ask); text: pid
-    OWNER = "owner"  # key: process identity; that process has the session loaded
-    GONE = "gone"  # key: process identity; word: exit, closed (orderly) or left (other session)
-    ATTACHED = "attached"  # key: process identity; a window of the user shows the session
-    STOPPED = "stopped"  # key: process identity; word: yes or no; suspended by a signal
+    LIVE = "live"  # key, word: the agent's own live status (busy, idle, shell, or an ask); text: pid; turn: key
+    OWNER = "owner"  # key: pid; that process has the session loaded; number: when it started, 0 if unknown
+    GONE = "gone"  # made by `gone`: a process ended, or turned to another session
+    ATTACHED = "attached"  # key: pid; a window of the user shows the session
+    STOPPED = "stopped"  # key: pid; word: yes or no; suspended by a signal
     ALONE = "alone"  # no tool process runs under the owner since `at`; word: yes or no
     UNKNOWN = "unknown"  # word: a kind of record the reader does not know; counted, never folded
 
@@ -75,6 +75,10 @@ class Kind(StrEnum):
 #: Facts a session may carry, by key of a FACT event. `name` is a title given by the user, `surface` what
 #: the user sees the session in (the agent's own word).
 FACTS = ("cwd", "title", "name", "model", "tokens", "version", "role", "parent", "surface", "archived")
+
+#: Spans that end with their turn at the latest; the others (children, shells) may outlive it.
+TURN_BOUND = frozenset({"tool", "shell-tool", "instant-tool", "question", "plan", "permission", "escalation",
+                        "unrecorded"})
 
 #: Key of turn registers read from records that carry no turn key at all (very old formats). They count
 #: only while no record with a turn key has been seen.
@@ -125,6 +129,14 @@ class Event:
     number: float = -1
     order: int = 0
     source: str = ""
+
+
+def gone(session: str, at: float, process: str, word: str, source: str) -> Event:
+    """Return that a process has nothing to do with a session any more; word: exit, closed (in order) or left.
+
+    Each word has a register of its own: what came first counts, see `claims`.
+    """
+    return Event(Kind.GONE, session, at, f"{process}/{word}", word, source=source)
 
 
 def place(event: Event) -> tuple[float, int, str, str, str, str, float]:

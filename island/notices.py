@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from math import inf
 
 from island.model import Reason, Role, Row, State, Sure
@@ -23,6 +24,9 @@ FRESH = 600.0
 
 #: More new waits than this at one moment become one notice.
 MERGE_ABOVE = 3
+
+#: So many announcements are remembered; what is older is not fresh any more.
+REMEMBERED = 5000
 
 MANY = "island/many"
 
@@ -79,7 +83,7 @@ class Book:
     """
 
     since: float
-    announced: frozenset[str] = frozenset()
+    announced: Mapping[str, None] = field(default_factory=dict)
     dwelling: Mapping[str, Wait] = field(default_factory=dict)
     shown: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -108,6 +112,7 @@ def _waits(row: Row) -> bool:
 
 def advance(book: Book, rows: Iterable[Row], now: float) -> tuple[Book, tuple[Notice | Withdraw, ...]]:
     """Return the book after these rows, and what must change on the screen."""
+    book = replace(book, since=min(book.since, now))  # a clock that was set back must not silence what comes
     waiting = {key_of(row): row for row in rows if _waits(row)}
     book, withdrawn = _withdraw(book, waiting)
     book = _dwell(book, waiting, now)
@@ -126,25 +131,34 @@ def _withdraw(book: Book, waiting: Mapping[str, Row]) -> tuple[Book, tuple[Withd
 
 
 def _dwell(book: Book, waiting: Mapping[str, Row], now: float) -> Book:
-    dwelling, announced = {}, set(book.announced)
+    dwelling, old = {}, []
     for key, row in waiting.items():
         matter, held = about(row), book.dwelling.get(key)
-        if matter in announced:
+        if matter in book.announced:
             continue
         if row.verdict.since < max(book.since, now - FRESH):
-            announced.add(matter)
+            old.append(matter)
         elif held and held.about == matter:
-            dwelling[key] = replace(held, row=row)
+            dwelling[key] = Wait(matter, row, min(held.ripe, now + DWELL[row.verdict.sure]))
         else:
             dwelling[key] = Wait(matter, row, now + DWELL[row.verdict.sure])
-    return replace(book, announced=frozenset(announced), dwelling=dwelling)
+    return replace(book, announced=_remember(book.announced, old), dwelling=dwelling)
+
+
+def _remember(announced: Mapping[str, None], matters: Iterable[str]) -> Mapping[str, None]:
+    """Add what was announced, and forget the oldest of too many."""
+    new = dict.fromkeys(matters)
+    if not new:
+        return announced
+    kept = {**announced, **new}
+    return dict(islice(kept.items(), max(0, len(kept) - REMEMBERED), None))
 
 
 def _announce(book: Book, ripe: list[Wait]) -> Book:
     keys = {key_of(w.row): (w.about, MANY if len(ripe) > MERGE_ABOVE else key_of(w.row)) for w in ripe}
     return replace(
         book,
-        announced=book.announced | {w.about for w in ripe},
+        announced=_remember(book.announced, [w.about for w in ripe]),
         dwelling={k: w for k, w in book.dwelling.items() if k not in keys},
         shown={**book.shown, **keys},
     )

@@ -16,7 +16,8 @@ from typing import Protocol
 from island.agents import AGENTS
 from island.agents.base import Agent, Shape, Source
 from island.bindings import Bindings
-from island.model import KEYLESS, Event, Kind, Process, Record, Snapshot
+from island.claims import view
+from island.model import KEYLESS, Event, Kind, Process, Record, Snapshot, gone
 from island.rules import collapse
 from island.sessions import Sessions
 from island.sources.files import Document, Follower, Look, Presence
@@ -25,6 +26,9 @@ from island.sources.sweep import matcher, sweep
 
 #: Files older than this when first seen are not read: no lease is longer.
 HORIZON = 12 * 3600.0
+
+#: Seconds between looks for what is long over, so that memory stays flat.
+PRUNE = 600.0
 
 #: A file that changed is likely to change again within this time: a watcher may be late on new folders.
 WARM = 5.0
@@ -74,7 +78,7 @@ class Observer:
         self.tally = Tally()
         self._bindings = Bindings(self.sessions, table)
         self._files: dict[str, Followed] = {}
-        self._looked_at = 0.0
+        self._looked_at = self._pruned_at = 0.0
         self.patterns = tuple(f"{escape(homes[agent.name])}/{source.pattern}"
                               for agent in agents.values() for source in agent.sources)
         sources = [(agent, source) for agent in agents.values() for source in agent.sources]
@@ -106,9 +110,24 @@ class Observer:
         self._settle(now)
 
     def tick(self, now: float) -> None:
-        """Decide anew what has lapsed."""
+        """Decide anew what has lapsed, and now and then forget what is long over."""
         self.sessions.lapse(now)
         self._settle(now)
+        if now > self._pruned_at + PRUNE:
+            self._pruned_at = now
+            self._forget_old(now - HORIZON)
+
+    def _forget_old(self, before: float) -> None:
+        awake = self.sessions.awake()
+        for agent, session in self.sessions.all():
+            newest = max((e.at for e in session.registers.values()), default=0.0)
+            v = view(session)
+            lives = v.owner is not None and v.gone is None
+            if newest < before and not lives and (agent.name, session.id) not in awake:
+                self.sessions.drop(agent, session.id)
+        kept = self.sessions.held.keys()
+        self._files = {path: f for path, f in self._files.items()
+                       if f.looked_at > before or any((f.agent.name, s) in kept for s in f.told)}
 
     def refold(self, now: float) -> None:
         """Read everything anew: the clock was set back, and times from before mean nothing now."""
@@ -223,14 +242,13 @@ class Observer:
                 continue
             for old in [e for e in followed.told.values() if e.kind is Kind.OWNER and e.session != event.session]:
                 del followed.told[old.session]
-                gone = Event(Kind.GONE, old.session, now, old.key, "left", source="live record moved on")
-                self._fold(followed.agent, [gone], now)
+                self.sessions.join(followed.agent, gone(old.session, now, old.key, "left", "live record moved on"))
             followed.told[event.session] = event
 
     def _fold(self, agent: Agent, events: Iterable[Event], now: float) -> list[Event]:
         folded = []
         for raw in events:
-            event = replace(raw, at=now) if raw.at > now else raw  # a record from the future is from now
+            event = _not_from_the_future(raw, now)
             if event.kind is Kind.ATTACHED:
                 event = self._bindings.window(agent, event, now)
             self.sessions.join(agent, event)
@@ -250,3 +268,11 @@ class Observer:
     def _trouble(self) -> Iterator[str]:
         for name, why in sorted(self.tally.broken.items()):
             yield f"{PurePath(name).name}: {why}"
+
+
+def _not_from_the_future(event: Event, now: float) -> Event:
+    """Take what a record from the future says for said now; when a process started is then not known."""
+    if event.at <= now and not (event.kind is Kind.OWNER and event.number > now):
+        return event
+    number = 0.0 if event.kind is Kind.OWNER and event.number > now else event.number
+    return replace(event, at=min(event.at, now), number=number)

@@ -13,11 +13,7 @@ from math import inf
 
 from island.claims import ASKS, claim
 from island.leases import LEASES
-from island.model import Event, Kind, Reason, Role, Row, Session, State, Verdict, place
-
-#: Spans that end with their turn at the latest; the others (children, shells) may outlive it.
-TURN_BOUND = frozenset({"tool", "shell-tool", "instant-tool", "question", "plan", "permission", "escalation",
-                        "unrecorded"})
+from island.model import TURN_BOUND, Event, Kind, Reason, Role, Row, Session, State, Verdict, place
 
 # -- fold -------------------------------------------------------------------------------------------------
 
@@ -29,7 +25,7 @@ def fold(session: Session, event: Event) -> Session:
     if (held and place(held) >= place(event)) or _outdated(event, session.get(Kind.PROMPT)):
         return session
     registers = {**session.registers, slot: event}
-    if event.kind is Kind.PROMPT:
+    if event.kind is Kind.PROMPT and not event.key:
         registers = {k: e for k, e in registers.items() if not _outdated(e, event)}
     return replace(session, registers=registers)
 
@@ -48,8 +44,10 @@ def decide(session: Session, now: float, since: float) -> Verdict:
     c = claim(session)
     at = c.at
     for step in LEASES[c.lease]:
+        if step.state is State.STALLED and at < since and c.lease != "suspended":
+            continue
         end = at + step.seconds
-        if now < end and not (step.state is State.STALLED and at < since and c.lease != "suspended"):
+        if now < end:
             begun = c.since if at == c.at and c.since > -inf else at
             return Verdict(step.state, step.reason or c.reason, c.sure, begun, end, c.turn, c.event)
         at = end

@@ -379,7 +379,8 @@ def samples():
     return found[:: max(1, len(found) // 400)]
 
 
-leaves = st.none() | st.booleans() | st.integers(-(2**63), 2**64) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5)
+numbers = st.integers(-(2**63), 2**64) | st.floats(allow_nan=False, allow_infinity=False)
+leaves = st.none() | st.booleans() | numbers | st.text(max_size=5)
 values = st.recursive(leaves, lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(max_size=5), v, max_size=3),
                       max_leaves=6)
 

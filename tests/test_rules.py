@@ -70,6 +70,16 @@ def window(at, pid="9"):
 
 ALONE = event(Kind.ALONE, 0, word="yes")
 
+
+def short(value):
+    """Name a case: its events, its verdicts, or what it wants."""
+    if isinstance(value, list | tuple):
+        return " ".join(short(v) for v in value if not isinstance(v, float)) or "nothing"
+    if isinstance(value, Event):
+        return f"{value.kind}:{value.word or value.key}@{value.at:g}"
+    return value.reason if isinstance(value, Verdict) else str(value)
+
+
 # -- fold --------------------------------------------------------------------------------------------------
 
 
@@ -136,7 +146,7 @@ def test_an_unknown_fact_is_an_empty_text():
     ([keyless_prompt(), progress(90, turn="", key=KEYLESS)], "working(model)"),
     ([keyless_prompt(), event(Kind.ANSWER, 50, KEYLESS, "question")], "your-turn(question)"),
     ([keyless_prompt(), prompt(5, "t1"), event(Kind.ANSWER, 50, KEYLESS, "question")], "working(model)"),
-], ids=str)
+], ids=short)
 def test_the_evidence_of_a_turn_says_whose_turn_it_is(found, want):
     assert state_of(*found) == want
 
@@ -153,9 +163,8 @@ def test_a_goals_turn_hands_back_only_when_no_next_one_follows():
     assert state_of(*goal, now=20.6) == "your-turn(finished)"
 
 
-@pytest.mark.parametrize("word", ["interrupted", "error", "limit"])
-def test_a_goals_turn_that_failed_or_was_interrupted_is_handed_back_at_once(word):
-    assert state_of(prompt(word="agent"), end(20, word), now=20.1) == f"your-turn({word})"
+def test_a_goals_turn_that_was_interrupted_is_handed_back_at_once():
+    assert state_of(prompt(word="agent"), end(20, "interrupted"), now=20.1) == "your-turn(interrupted)"
 
 
 def test_an_answer_without_an_end_is_final_after_a_second():
@@ -172,7 +181,8 @@ def test_an_answer_without_an_end_is_final_after_a_second():
     ([prompt()], ["working(model)", 5 * MINUTE, "stalled(silent)", 10 * MINUTE, "idle(expired)"]),
     ([owner(), prompt(), opened(10, "c", "tool")],
      ["working(tool)", 12 * HOUR, "stalled(silent)", HOUR, "idle(expired)"]),
-    ([prompt(), opened(10, "c", "tool")], ["working(tool)", 5 * MINUTE, "stalled(silent)", 10 * MINUTE, "idle(expired)"]),
+    ([prompt(), opened(10, "c", "tool")],
+     ["working(tool)", 5 * MINUTE, "stalled(silent)", 10 * MINUTE, "idle(expired)"]),
     ([owner(), prompt(9), end(10)], ["your-turn(finished)", 12 * HOUR, "idle(expired)"]),
     ([prompt(9), end(10)], ["your-turn(finished)", 30 * MINUTE, "idle(expired)"]),
     ([owner(), ALONE, prompt(9), opened(10, "c", "escalation")],
@@ -186,13 +196,14 @@ def test_an_answer_without_an_end_is_final_after_a_second():
     ([opened(10, "trust", "trust")], ["idle(new)", 1.5, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
     ([owner(), prompt(9), live(10, "busy")], ["working(model)", 30 * MINUTE, "stalled(silent)", HOUR, "idle(expired)"]),
     ([owner(), prompt(9), event(Kind.STOPPED, 10, "7", "yes")], ["stalled(silent)", 12 * HOUR, "idle(expired)"]),
-    ([owner(), prompt(9), live(10, "idle")], ["working(model)", 1.0, "your-turn(interrupted)", 12 * HOUR, "idle(expired)"]),
+    ([owner(), prompt(9), live(10, "idle")],
+     ["working(model)", 1.0, "your-turn(interrupted)", 12 * HOUR, "idle(expired)"]),
     ([owner(), prompt(9), end(10), opened(9.5, "task:1", "shell")],
      ["working(background)", 5 * MINUTE, "your-turn(finished)", 12 * HOUR, "idle(expired)"]),
     ([owner(), prompt(9), end(10), opened(9.5, "child", "child")],
      ["working(background)", HOUR, "your-turn(finished)", 12 * HOUR, "idle(expired)"]),
     ([owner(), live(9, "busy"), live(10, "idle")], ["working(model)", 1.5, "idle(new)"]),
-], ids=lambda v: v[0] if isinstance(v[0], str) else str(len(v)))
+], ids=short)
 def test_a_lease_passes_through_its_states(found, steps):
     at, held = 10.0, session(*found)
     for state, seconds in zip(steps[::2], [*steps[1::2], inf], strict=True):
@@ -241,8 +252,8 @@ def test_a_told_state_is_told_and_a_guess_is_inferred():
     ([end(), opened(15, "child", "child"), closed(30, "child", "child")], "your-turn(finished)"),
     ([end(20, "error"), opened(15, "child", "child")], "your-turn(error)"),
     ([end(20, "question"), opened(15, "child", "child")], "your-turn(question)"),
-    ([end(), opened(15, "process:c1", "process", text="4")], "working(background)"),
-    ([end(), opened(15, "process:c1", "process", text="4"), closed(30, "process:c1", "process")], "your-turn(finished)"),
+    ([end(), opened(15, "process:c1", "process")], "working(background)"),
+    ([end(), opened(15, "process:c1", "process"), closed(30, "process:c1", "process")], "your-turn(finished)"),
     ([end(), opened(15, "task:1", "shell")], "working(background)"),
     ([end(), opened(15, "task:1", "shell"), event(Kind.ALONE, 30, word="yes")], "your-turn(finished)"),
     ([end(), opened(15, "task:1", "shell"), event(Kind.ALONE, 30, word="no")], "working(background)"),
@@ -281,7 +292,6 @@ def test_what_a_child_asks_is_the_users_turn_even_after_the_main_turn(word):
     ([owner(), prompt(), gone(30), owner(40, "8", started=40)], "idle(new)"),
     ([owner(), prompt(), gone(30), owner(40, "8", started=40), window(41)], "your-turn(interrupted)"),
     ([owner(), prompt(), gone(30), owner(40, "8", started=40), window(41), gone(50, "9")], "idle(new)"),
-    ([owner(), prompt(), gone(30), owner(40, "8", started=40), window(25)], "idle(new)"),
     ([owner(), prompt(), end(), gone(30), owner(40, "8", started=40), window(41)], "your-turn(finished)"),
     ([owner(), prompt(), end(), window(6), gone(30, "9")], "idle(ended)"),
     ([owner(), prompt(), window(6), gone(30, "9")], "working(model)"),
@@ -289,7 +299,7 @@ def test_what_a_child_asks_is_the_users_turn_even_after_the_main_turn(word):
     ([owner(), prompt(), end(), window(6), gone(30, "9"), window(35, "10")], "your-turn(finished)"),
     ([owner(), prompt(), end(), window(6), gone(30, "9"), window(35)], "your-turn(finished)"),
     ([owner(), window(6), gone(30, "9")], "idle(ended)"),
-], ids=str)
+], ids=short)
 def test_the_life_of_processes_ends_what_they_ran_or_showed(found, want):
     assert state_of(*found) == want
 
@@ -344,7 +354,7 @@ def test_no_dialog_is_inferred_where_nobody_can_look(word):
     ([prompt(), live(30, "permission", pid="8")], "working(model)"),
     ([prompt(), live(30, "permission"), gone(40)], "idle(crashed)"),
     ([prompt(0.5), live(8, "idle")], "idle(new)"),
-], ids=str)
+], ids=short)
 def test_a_live_record_is_believed_unless_something_firmer_is_newer(found, want):
     assert state_of(owner(), *found) == want
 
@@ -400,7 +410,7 @@ ASKING = verdict("your-turn", "permission", 60)
     ([verdict("working", "tool"), ASKING, verdict("working", "tool")], [], "working(model)"),
     ([verdict("working", "tool"), ASKING, verdict("your-turn", "interrupted", 70)], [], "working(model)"),
     ([verdict("working", "tool"), ASKING, verdict("idle", "ended", 70)], [], "working(model)"),
-], ids=str)
+], ids=short)
 def test_a_childs_verdict_is_evidence_for_its_parent(verdicts, before, want):
     got = parent_after(*verdicts, before=before)
     assert f"{got.state}({got.reason})" == want

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from island.agents.base import Agent, Shape, Source, asks, decode, moved_by, text_of, when, word
-from island.model import Event, Kind, Process, Reason, Record, Role, Session
+from island.model import Event, Kind, Process, Reason, Record, Role, Session, gone
 
 # -- the live record, sessions/<pid>.json -----------------------------------------------------------------
 
@@ -41,7 +41,7 @@ def read_live(record: Record) -> Iterator[Event]:
     at = at or record.mtime
     guard = f"{word(o.get('procStart'))} {word(o.get('pidDomain'))}"
     yield Event(Kind.OWNER, session, at, str(pid), text=guard, number=started or at, source="live record")
-    yield Event(Kind.GONE, f"start:{pid}", at, str(pid), "left", source="live record")
+    yield gone(f"start:{pid}", at, str(pid), "left", "live record")
     yield from _facts(session, at, cwd=o.get("cwd"), role=_role(o.get("entrypoint")), version=o.get("version"))
     if o.get("nameSource") == "user":
         yield from _facts(session, at, name=o.get("name"))
@@ -53,7 +53,7 @@ def _status(o: dict[str, Any], session: str, pid: str, at: float) -> Iterator[Ev
     said = WAITING.get(waiting) if status == "waiting" else STATUS.get(status)
     changed = _milliseconds(o.get("statusUpdatedAt")) or at
     if said:
-        yield Event(Kind.LIVE, session, changed, said, said, text=pid, source=f"live record: {status}")
+        yield Event(Kind.LIVE, session, changed, said, said, f"{pid}@{changed:.3f}", pid, source=f"live record: {status}")
     elif said is None and status:
         yield Event(Kind.UNKNOWN, session, at, word=f"status {status} {waiting}".strip())
 
@@ -61,7 +61,7 @@ def _status(o: dict[str, Any], session: str, pid: str, at: float) -> Iterator[Ev
 def live_removed(told: Event, now: float) -> Iterator[Event]:
     """Read the removal of a live record: the process ended in order."""
     if told.kind is Kind.OWNER:
-        yield Event(Kind.GONE, told.session, now, told.key, "closed", source="live record removed")
+        yield gone(told.session, now, told.key, "closed", "live record removed")
 
 
 # -- the key of a starting process, sessions/<pid>.<hex>.key: its presence alone, it is a secret -------------
@@ -112,7 +112,7 @@ SYSTEM_BOOKKEEPING = frozenset({
 })
 
 INTERRUPTED = "[Request interrupted by user"
-COMMAND = re.compile(r"\s*<(command-name|command-message|local-command-\w+|bash-input)>")
+COMMAND = re.compile(r"\s*<(command-name|local-command-\w+|bash-input)>")
 SHELL_OUTPUT = re.compile(r"\s*<bash-std(out|err)>")
 NOTIFIED = re.compile(r"<task-id>([^<]+)</task-id>")
 
@@ -189,7 +189,8 @@ def _tool_results(o: dict[str, Any], results: list[dict[str, Any]], session: str
     result = o.get("toolUseResult")
     if not isinstance(result, dict):
         return
-    shell = word(result.get("backgroundTaskId")) or word(result.get("taskId"))
+    monitor = word(result.get("taskId")) if "timeoutMs" in result else ""  # a task of a to-do list has none
+    shell = word(result.get("backgroundTaskId")) or monitor
     if shell:
         yield Event(Kind.OPENED, session, at, f"task:{shell}", "shell", source="tool_result")
     if result.get("isAsync") and word(result.get("agentId")):

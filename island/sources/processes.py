@@ -49,7 +49,7 @@ class Table(Protocol):
         """Return all known processes."""
 
     def same(self, pid: int, guard: str, started: float) -> bool:
-        """Tell whether the process with this pid is still the one that a record was written by."""
+        """Tell whether the process with this pid runs, and is still the one that a record was written by."""
 
 
 def descendants(pid: int, processes: Iterable[Process]) -> list[Process]:
