@@ -43,7 +43,7 @@ class Bindings:
     def window(self, agent: Agent, event: Event, now: float) -> Event:
         """Bind a window's mark to the newest window process that was there then."""
         cwd = self._sessions.of(agent, event.session).fact("cwd")
-        windows = [p for p in self._table.all() if agent.window(p) and p.created <= event.at + SLACK
+        windows = [p for p in self._table.all() if agent.window(p) and was_there(p, event.at, now)
                    and (not cwd or not p.cwd or p.cwd == cwd)]
         if windows:
             return replace(event, key=str(max(windows, key=lambda p: p.created).pid))
@@ -70,8 +70,10 @@ class Bindings:
         for p in change.started:
             self._note_run(p, now)
             self._note_resumed(p)
+            self._note_window(p, now)
         for agent, session in self._sessions.all() if change.started or change.exited else ():
-            self.bind(agent, session, now)
+            if self._sessions.of(agent, session.id).registers:  # binding another may have ended this one
+                self.bind(agent, session, now)
 
     def stopped(self, changed: Iterable[Process], now: float) -> None:
         """Take note of agents suspended by a signal, or continued."""
@@ -100,9 +102,16 @@ class Bindings:
                 for event in (
                     Event(Kind.FACT, run, at, "role", Role.MACHINE, source="process"),
                     Event(Kind.OWNER, run, at, str(p.pid), number=at, source="process"),
-                    Event(Kind.PROMPT, run, at, word="user", turn=p.identity, source="headless run"),
+                    Event(Kind.PROMPT, run, at, word="run", turn=p.identity, source="headless run"),
                 ):
                     self._sessions.join(agent, event)
+
+    def _note_window(self, p: Process, now: float) -> None:
+        """Bind the marks of a window that was there when they were made, but is seen only now."""
+        for agent, session in self._sessions.having(Kind.ATTACHED, NOBODY):
+            mark = session.get(Kind.ATTACHED, NOBODY)
+            if mark and agent.window(p) and was_there(p, mark.at, now):
+                self._sessions.join(agent, replace(mark, key=str(p.pid)))
 
     def _owned(self, agent: Agent, pid: int) -> bool:
         return any(a is agent for a, _ in self._sessions.having(Kind.OWNER, str(pid)))
@@ -139,10 +148,10 @@ class Bindings:
         return 0.0 if v.owner else v.began or (cwd.at if cwd else 0.0)
 
     def _find_owner(self, agent: Agent, session: Session, began: float, now: float) -> None:
-        owners = [p for p in self._free(agent, session) if agent.owns(p, session) and p.created <= began + SLACK]
+        owners = [p for p in self._free(agent, session) if agent.owns(p, session) and was_there(p, began, now)]
         if not owners:
             return
-        p = max(owners, key=lambda p: (not self._runs_another(agent, session, p), p.created))
+        p = max(owners, key=lambda p: (agent.owns(p, session), not self._runs_another(agent, session, p), p.created))
         self._own(agent, session, p, began)
         if agent.role(p):
             role = Event(Kind.FACT, session.id, began, "role", agent.role(p) or "", source="process")
@@ -188,6 +197,11 @@ class Bindings:
                 at = max(process.created, span.at)
                 begun = Event(Kind.OPENED, ident, at, key, "process", text=str(process.pid), source="process")
                 self._sessions.join(agent, begun)
+
+
+def was_there(p: Process, at: float, now: float) -> bool:
+    """Tell whether a process had started by then. One that starts in the future tells of a clock set back."""
+    return p.created <= at + SLACK or p.created > now + SLACK
 
 
 def runs(p: Process, span: Event) -> bool:

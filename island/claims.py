@@ -14,6 +14,7 @@ from island.model import KEYLESS, TURN_BOUND, Event, Kind, Reason, Session, Sure
 
 ASKS: Mapping[str, Reason] = {
     "permission": Reason.PERMISSION, "question": Reason.QUESTION, "plan": Reason.PLAN,
+    "child-permission": Reason.PERMISSION, "child-question": Reason.QUESTION,
 }
 
 #: Open spans of a running turn that mean something other than "a tool runs", most telling first.
@@ -108,7 +109,8 @@ def _standing(progress: Event | None, prompt: Event | None, end: Event | None) -
     if end is None or progress.at <= end.at:
         return progress
     if progress.turn:
-        return None if progress.turn == end.turn else progress
+        ended = end.turn or (prompt.turn if prompt and prompt.at <= end.at else "")
+        return None if progress.turn == ended else progress
     return progress if progress.at > end.at + GRACE else None
 
 
@@ -141,7 +143,7 @@ def _ended(session: Session, process: Event) -> Event | None:
 def _dead(v: View) -> Claim | None:
     if v.gone is None:
         return None
-    crashed = v.gone.word == "exit" and v.last is not None and v.over is None
+    crashed = v.gone.word == "exit" and v.last is not None and v.over is None and v.last.word != "run"
     reason = Reason.CRASHED if crashed else Reason.ENDED
     return Claim("idle", v.gone.at, reason, v.gone, v.turn)
 
@@ -165,6 +167,13 @@ def _live_ask(v: View) -> Claim | None:
     span = next(iter(v.open("question", "plan")), None)
     reason = ASKS[span.word] if span else ASKS[v.live.word]
     return Claim("ask", v.live.at, reason, v.live, v.live.turn)
+
+
+def _child_ask(v: View) -> Claim | None:
+    """A child's dialog is the parent's, whether its own turn is over or not."""
+    for span in v.open("child-permission", "child-question"):
+        return Claim("ask", span.at, ASKS[span.word], span, _about(span), Sure(span.text or Sure.TOLD))
+    return None
 
 
 def _live_busy(v: View) -> Claim | None:
@@ -239,16 +248,25 @@ def _handed_back(v: View, background: str = "") -> Claim:
     if over is None:  # pragma: no cover - callers have looked
         raise ValueError("no turn is over")
     reason, source = _hand_back_reason(v, over)
-    lease = _hand_back_lease(v, over)
+    lease = _hand_back_lease(v, over, reason)
     if background and reason is Reason.FINISHED:
         lease = background
-    return Claim(lease, over.at, reason, source, v.turn, since=over.at)
+    at = over.at if lease in (background, "answer", "answer-left", "goes-on") else max(over.at, _background_end(v))
+    return Claim(lease, at, reason, source, v.turn, since=at)
 
 
-def _hand_back_lease(v: View, over: Event) -> str:
+def _background_end(v: View) -> float:
+    """Return when the last background work was over: until then it was not the user's turn."""
+    ends = [e.at for e in v.session.every(Kind.CLOSED) if e.word in ("child", "shell", "process")]
+    if v.open("shell"):
+        ends.append(_quiet_since(v))
+    return max(ends, default=-inf)
+
+
+def _hand_back_lease(v: View, over: Event, reason: Reason) -> str:
     if over.kind is Kind.ANSWER and v.live is None:
         return "answer" if v.owner else "answer-left"
-    if v.prompt and v.prompt.word == "agent" and v.live is None:
+    if v.prompt and v.prompt.word == "agent" and reason is Reason.FINISHED:
         return "goes-on"
     return "handed-back" if v.owner else "left-behind"
 
@@ -284,14 +302,22 @@ def _open_span(v: View) -> Claim | None:
     for word, lease in SPAN_LEASES:
         for span in v.open(word):
             if lease == "ask":
-                return Claim(lease, span.at, ASKS[word], span, span.key)
+                return Claim(lease, span.at, ASKS[word], span, _about(span))
             if not _runs(v, span):
-                return Claim(lease, max(span.at, _quiet_since(v)), Reason.TOOL, span, span.key, Sure.INFERRED)
+                return Claim(lease, max(span.at, _quiet_since(v)), Reason.TOOL, span, _about(span), Sure.INFERRED)
     tools = v.open("tool", "shell-tool", "instant-tool", "escalation", "unrecorded")
     if tools:
         lease = "tool" if v.owner else "ownerless"
         return Claim(lease, tools[-1].at, Reason.TOOL, tools[-1], v.turn, since=v.began)
+    alone = v.session.get(Kind.ALONE)
+    if v.owner and v.prompt and v.prompt.key == KEYLESS and alone and alone.word == "no":
+        return Claim("tool", alone.at, Reason.TOOL, alone, v.turn, since=v.began)  # it records none before its end
     return None
+
+
+def _about(span: Event) -> str:
+    """Name one ask: a key may be used again."""
+    return f"{span.key}@{span.at:.3f}"
 
 
 def _runs(v: View, span: Event) -> bool:
@@ -329,7 +355,7 @@ def _nothing(v: View) -> Claim | None:
 
 
 CLAIMS: tuple[Callable[[View], Claim | None], ...] = (
-    _dead, _trust, _suspended, _live_ask, _live_busy, _live_free, _closed_by_user, _over, _open_turn, _nothing,
+    _dead, _trust, _suspended, _live_ask, _child_ask, _live_busy, _live_free, _closed_by_user, _over, _open_turn, _nothing,
 )
 
 

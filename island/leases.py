@@ -55,8 +55,8 @@ LEASES: Mapping[str, tuple[Step, ...]] = {
     "suspended": (Step(State.STALLED, Reason.SILENT, 12 * HOUR), _EXPIRED),
     # The agent itself says that it asks.
     "ask": (_WAIT, _EXPIRED),
-    # An approved escalation has its process within 0.3 s; a dialog has none.
-    "escalation": _ask_after(0.4),
+    # An approved escalation has its process within 0.3 s, and processes are looked at twice a second.
+    "escalation": _ask_after(1.0),
     # A shell tool without a shell below the agent: a short command between two hooks was measured at 1.9 s.
     "no-shell": _ask_after(2.5),
     # A file edit is done in milliseconds; only a dialog or a slow hook keeps it open.

@@ -86,7 +86,7 @@ KEYLESS = "keyless"
 
 #: Spans, by word of an OPENED event.
 SPANS = ("tool", "shell-tool", "instant-tool", "question", "plan", "permission", "escalation",
-         "unrecorded", "trust", "child", "shell", "process")
+         "unrecorded", "trust", "child", "child-permission", "child-question", "shell", "process")
 
 
 class Role(StrEnum):

@@ -13,7 +13,7 @@ from math import inf
 
 from island.claims import ASKS, claim
 from island.leases import LEASES
-from island.model import TURN_BOUND, Event, Kind, Reason, Role, Row, Session, State, Verdict, place
+from island.model import TURN_BOUND, Event, Kind, Role, Row, Session, State, Verdict, place
 
 # -- fold -------------------------------------------------------------------------------------------------
 
@@ -76,13 +76,14 @@ def collapse(rows: Iterable[Row]) -> tuple[State, bool]:
     return first.verdict.state, first.seen and first.verdict.state is State.YOUR_TURN
 
 
-def lift(child: Session, verdict: Verdict, parent: str) -> tuple[Event, ...]:
+def lift(child: Session, verdict: Verdict, parent: str, now: float) -> tuple[Event, ...]:
     """Return what a child session's verdict means to its parent: a running child, or an ask."""
     begun = Event(Kind.OPENED, parent, verdict.since, child.id, "child", source="child session")
+    word = f"child-{verdict.reason}"
+    asks = replace(begun, key=f"{child.id}:ask", word=word, text=verdict.sure)
+    answered = replace(asks, kind=Kind.CLOSED, at=now)
     if verdict.state is State.WORKING:
-        return (begun,)
-    if verdict.state is State.YOUR_TURN and verdict.reason.value in ASKS and verdict.reason is not Reason.PLAN:
-        asks = replace(begun, key=f"{child.id}:ask", word=verdict.reason.value)
-        return (begun, asks)
-    ended = replace(begun, kind=Kind.CLOSED)
-    return (ended, replace(ended, key=f"{child.id}:ask", word="permission"))
+        return (begun, answered)
+    if verdict.state is State.YOUR_TURN and word in ASKS:
+        return (asks,)
+    return (replace(begun, kind=Kind.CLOSED, at=now), answered)

@@ -84,10 +84,12 @@ class Sessions:
             bind(agent, self.held[key])
             self._touched.discard(key)
             session = self.held[key]
-            self.verdicts[key] = verdict = decide(session, now, self.since)
+            before, verdict = self.verdicts.get(key), decide(session, now, self.since)
+            self.verdicts[key] = verdict
             parent = session.fact("parent")
-            for event in lift(session, verdict, parent) if parent and parent != ident else ():
-                self.join(agent, event)
+            if parent not in ("", ident) and not _same(before, verdict):
+                for event in lift(session, verdict, parent, now):
+                    self.join(agent, event)
 
     def _children_first(self, key: Key) -> tuple[bool, Key]:
         return (self.held[key].fact("parent") == "", key)
@@ -126,6 +128,11 @@ def _matters(session: Session) -> bool:
         return False
     v = view(session)
     return v.last is not None or v.gone is None
+
+
+def _same(one: Verdict | None, other: Verdict) -> bool:
+    said = (other.state, other.reason, other.since, other.turn)
+    return one is not None and (one.state, one.reason, one.since, one.turn) == said
 
 
 def _matter(key: Key, verdict: Verdict) -> str:

@@ -190,7 +190,8 @@ def test_every_session_comes_to_rest(found, now):
         if verdict.until == inf:
             break
         moment = verdict.until
-    assert verdict.state is State.IDLE
+    assert verdict.until == inf
+    assert verdict.state in (State.IDLE, State.STALLED)
 
 
 few = st.sampled_from([START, START + 2])

@@ -4,7 +4,8 @@ from math import inf
 
 import pytest
 
-from island.claims import claim
+from island import model
+from island.claims import claim, view
 from island.leases import LEASES
 from island.model import KEYLESS, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
 from island.rules import collapse, decide, fold, lift, urgency
@@ -52,8 +53,8 @@ def progress(at, word="model", turn="t1", key=""):
     return event(Kind.PROGRESS, at, key, word, turn=turn)
 
 
-def live(at, word, pid="7"):
-    return event(Kind.LIVE, at, word, word, text=pid)
+def live(at, word, pid="7", turn=""):
+    return event(Kind.LIVE, at, word, word, text=pid, turn=turn)
 
 
 def owner(at=5, pid="7", started=1.0):
@@ -61,7 +62,7 @@ def owner(at=5, pid="7", started=1.0):
 
 
 def gone(at, pid="7", word="exit"):
-    return event(Kind.GONE, at, pid, word)
+    return model.gone("s", float(at), pid, word, "process")
 
 
 def window(at, pid="9"):
@@ -92,10 +93,10 @@ def test_of_two_events_at_one_time_the_later_in_the_file_counts():
     assert session(second, first).get(Kind.END) == session(first, second).get(Kind.END) == second
 
 
-def test_what_a_turn_opened_is_forgotten_when_the_next_one_begins():
-    held = session(prompt(10), opened(11, "c1", "tool"), opened(12, "shell", "shell"), prompt(20, "t2"))
-    assert held.get(Kind.OPENED, "c1") is None
-    assert held.get(Kind.OPENED, "shell") is not None
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_a_turn_opened_is_over_when_the_next_one_begins(order):
+    found = [prompt(10), opened(11, "c1", "tool"), opened(12, "shell", "shell"), prompt(20, "t2")]
+    assert [e.key for e in view(session(*found[::order])).open("tool", "shell")] == ["shell"]
 
 
 @pytest.mark.parametrize("begin", [prompt(20, "t2"), keyless_prompt(20)], ids=["with a key", "without a key"])
@@ -185,8 +186,12 @@ def test_an_answer_without_an_end_is_final_after_a_second():
      ["working(tool)", 5 * MINUTE, "stalled(silent)", 10 * MINUTE, "idle(expired)"]),
     ([owner(), prompt(9), end(10)], ["your-turn(finished)", 12 * HOUR, "idle(expired)"]),
     ([prompt(9), end(10)], ["your-turn(finished)", 30 * MINUTE, "idle(expired)"]),
+    ([owner(), prompt(9), event(Kind.ANSWER, 10, word="finished")],
+     ["working(model)", 1.0, "your-turn(finished)", 12 * HOUR, "idle(expired)"]),
+    ([prompt(9), event(Kind.ANSWER, 10, word="finished")],
+     ["working(model)", 1.0, "your-turn(finished)", 30 * MINUTE, "idle(expired)"]),
     ([owner(), ALONE, prompt(9), opened(10, "c", "escalation")],
-     ["working(tool)", 0.4, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
+     ["working(tool)", LEASES["escalation"][0].seconds, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
     ([owner(), ALONE, prompt(9), opened(10, "c", "shell-tool")],
      ["working(tool)", 2.5, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
     ([owner(), ALONE, prompt(9), opened(10, "c", "instant-tool")],
@@ -194,7 +199,7 @@ def test_an_answer_without_an_end_is_final_after_a_second():
     ([owner(), ALONE, keyless_prompt(9), opened(10, KEYLESS, "unrecorded")],
      ["working(tool)", 1.0, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
     ([opened(10, "trust", "trust")], ["idle(new)", 1.5, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
-    ([owner(), prompt(9), live(10, "busy")], ["working(model)", 30 * MINUTE, "stalled(silent)", HOUR, "idle(expired)"]),
+    ([owner(), prompt(9), live(10, "busy")], ["working(model)", 30 * MINUTE, "stalled(silent)"]),
     ([owner(), prompt(9), event(Kind.STOPPED, 10, "7", "yes")], ["stalled(silent)", 12 * HOUR, "idle(expired)"]),
     ([owner(), prompt(9), live(10, "idle")],
      ["working(model)", 1.0, "your-turn(interrupted)", 12 * HOUR, "idle(expired)"]),
@@ -269,12 +274,6 @@ def test_a_hand_back_after_background_work_is_as_old_as_the_end_of_that_work():
     assert (verdict.state, verdict.reason, verdict.since) == (State.YOUR_TURN, Reason.FINISHED, 2000)
 
 
-@pytest.mark.parametrize("word", ["permission", "question"])
-def test_what_a_child_asks_is_the_users_turn_even_after_the_main_turn(word):
-    found = [owner(), prompt(), end(20), opened(15, "child", "child"), opened(30, "child:ask", word)]
-    assert state_of(*found) == f"your-turn({word})"
-
-
 # -- decide: processes -------------------------------------------------------------------------------------
 
 
@@ -314,7 +313,8 @@ def test_a_thread_that_was_opened_again_is_interrupted_since_its_newest_window(o
 @pytest.mark.parametrize(("found", "want"), [
     ([opened(30, "c", "shell-tool"), ALONE], "your-turn(permission)"),
     ([opened(30, "c", "shell-tool"), event(Kind.ALONE, 30.2, word="no")], "working(tool)"),
-    ([opened(30, "c", "shell-tool"), event(Kind.ALONE, 31, word="yes")], "working(tool)"),
+    ([opened(30, "c", "shell-tool"), event(Kind.ALONE, 98, word="yes")], "working(tool)"),
+    ([opened(30, "c", "shell-tool"), event(Kind.ALONE, 97, word="yes")], "your-turn(permission)"),
     ([opened(30, "c", "shell-tool")], "working(tool)"),
     ([opened(30, "c", "escalation"), event(Kind.ALONE, 30.2, word="no")], "your-turn(permission)"),
     ([opened(30, "c", "escalation"), opened(30.2, "process:c", "process")], "working(tool)"),
@@ -345,6 +345,8 @@ def test_no_dialog_is_inferred_where_nobody_can_look(word):
     ([prompt(), live(9, "busy"), end(40)], "your-turn(finished)"),
     ([prompt(), live(9, "busy"), event(Kind.ANSWER, 40, word="finished")], "working(model)"),
     ([prompt(), end(), live(30, "busy")], "working(model)"),
+    ([prompt(), end(number=2), live(30, "busy")], "working(background)"),
+    ([prompt(0.5), opened(0.6, "c", "shell-tool"), live(8, "busy")], "working(model)"),
     ([prompt(), end(), live(30, "idle")], "your-turn(finished)"),
     ([prompt(), event(Kind.ANSWER, 20, word="finished"), live(20.1, "idle")], "your-turn(finished)"),
     ([prompt(), end(), live(30, "shell")], "working(background)"),
@@ -359,10 +361,12 @@ def test_a_live_record_is_believed_unless_something_firmer_is_newer(found, want)
     assert state_of(owner(), *found) == want
 
 
-def test_an_ask_of_the_live_record_is_named_by_its_process_and_its_moment():
-    first = decide(session(owner(), prompt(), live(30, "permission")), 100, 0)
-    second = decide(session(owner(), prompt(), live(60, "permission")), 100, 0)
-    assert (first.turn, second.turn) == ("7@30.000", "7@60.000")
+def test_an_ask_of_the_live_record_has_the_key_that_the_record_gives_it():
+    assert decide(session(owner(), prompt(), live(30, "permission", turn="a1")), 100, 0).turn == "a1"
+
+
+def test_a_busy_agent_never_turns_idle_by_itself_while_its_process_lives():
+    assert state_of(owner(), prompt(), live(9, "busy"), now=100 * HOUR) == "stalled(silent)"
 
 
 def test_a_process_that_starts_without_a_live_record_asks_for_trust_unless_it_left():
@@ -406,8 +410,9 @@ ASKING = verdict("your-turn", "permission", 60)
     ([verdict("working", "tool"), verdict("your-turn", "plan", 70)], [end(40)], "your-turn(finished)"),
     ([verdict("working", "tool"), verdict("idle", "crashed", 70)], [end(40)], "your-turn(finished)"),
     ([verdict("working", "tool"), ASKING], [], "your-turn(permission)"),
+    ([verdict("working", "tool"), ASKING], [end(40)], "your-turn(permission)"),
+    ([verdict("working", "tool"), verdict("your-turn", "question", 60)], [end(40)], "your-turn(question)"),
     ([verdict("working", "tool"), verdict("your-turn", "question", 60)], [], "your-turn(question)"),
-    ([verdict("working", "tool"), ASKING, verdict("working", "tool")], [], "working(model)"),
     ([verdict("working", "tool"), ASKING, verdict("your-turn", "interrupted", 70)], [], "working(model)"),
     ([verdict("working", "tool"), ASKING, verdict("idle", "ended", 70)], [], "working(model)"),
 ], ids=short)
@@ -417,8 +422,7 @@ def test_a_childs_verdict_is_evidence_for_its_parent(verdicts, before, want):
 
 
 def test_two_dialogs_of_one_child_are_two_waits():
-    again = verdict("your-turn", "permission", 90, "c2")
-    assert parent_after(ASKING).turn != parent_after(ASKING, verdict("working", "tool", 80), again).turn
+    assert parent_after(ASKING).turn != parent_after(ASKING, verdict("your-turn", "permission", 90, "c2")).turn
 
 
 def test_what_is_only_inferred_of_a_child_is_only_inferred_of_its_parent():

@@ -47,7 +47,7 @@ class Agent:
     """One row of the table of agents.
 
     home: where its files lie, by environment and the user's home folder.
-    main: a process is the agent itself; owns: it may run that session, where no record tells; window: it
+    main: a process is the agent itself; owns: how likely it runs that session, where no record tells (0: it does not); window: it
     shows sessions that another process runs; tool: it is a command that the agent runs for a tool; role:
     whose run it is, where only the command line tells; resumes: which session it was started to go on with;
     single: one process runs one session at a time.
@@ -59,7 +59,7 @@ class Agent:
     home: Callable[[Mapping[str, str], str], str]
     sources: tuple[Source, ...]
     main: Callable[[Process], bool]
-    owns: Callable[[Process, Session], bool]
+    owns: Callable[[Process, Session], int]
     window: Callable[[Process], bool]
     tool: Callable[[Process], bool]
     role: Callable[[Process], Role | None]

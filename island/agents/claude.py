@@ -33,8 +33,8 @@ PERSON_ENTRYPOINTS = ("cli", "claude-vscode", "claude-desktop", "local-agent", "
 def read_live(record: Record) -> Iterator[Event]:
     """Read the live record of one process. It is rewritten in place: a cut one is a ValueError."""
     o = decode(record)
-    session, pid = word(o.get("sessionId")), o.get("pid")
-    if not session or not isinstance(pid, int):
+    session, pid = word(o.get("sessionId")), _count(o.get("pid"))
+    if not session or pid <= 0:
         raise ValueError("a live record without session or pid")
     started = _milliseconds(o.get("startedAt"))
     at = max(started, _milliseconds(o.get("updatedAt")), _milliseconds(o.get("statusUpdatedAt")))
@@ -308,10 +308,10 @@ def is_main(p: Process) -> bool:
     return named and not set(p.cmdline[1:3]) & set(SUBCOMMANDS)
 
 
-def owns(p: Process, session: Session) -> bool:
+def owns(p: Process, session: Session) -> int:
     """Tell whether a process may run a session of a version without live records: by its folder."""
     cwd = session.fact("cwd")
-    return is_main(p) and (not p.cwd or not cwd or p.cwd == cwd)
+    return int(is_main(p) and (not p.cwd or not cwd or p.cwd == cwd))
 
 
 def is_tool(p: Process) -> bool:

@@ -72,6 +72,8 @@ def _meta(p: dict[str, Any], thread: str, at: float, record: Record) -> Iterator
 
 def _surface(p: dict[str, Any], source: object) -> str:
     """Return what the user sees it in, as far as it tells which process runs it: see `owns`."""
+    if isinstance(source, dict):
+        return ""
     originator = word(p.get("originator"))
     if originator.startswith(("codex-tui", "codex_cli")):
         return "terminal" if source == "cli" else "shared"
@@ -235,6 +237,8 @@ def read_window(record: Record) -> Iterator[Event]:
         yield Event(Kind.ATTACHED, thread, record.mtime, source="terminal opened it")
 
 
+SHELLS = frozenset({"bash", "zsh", "sh"})
+
 # -- processes ---------------------------------------------------------------------------------------------------
 
 
@@ -250,18 +254,26 @@ def is_window(p: Process) -> bool:
     return is_main(p) and not {"app-server", "exec", "mcp-server", "daemon"} & set(p.cmdline)
 
 
-def owns(p: Process, session: Session) -> bool:
-    """Tell whether a process may run a thread: by the kind of program that its surface runs in."""
+def is_tool(p: Process) -> bool:
+    """Tell whether a process is a shell that runs a command, not one that takes stock of the shell itself."""
+    return p.name in SHELLS and "-lc" in p.cmdline and not any("# Snapshot file" in a for a in p.cmdline)
+
+
+def owns(p: Process, session: Session) -> int:
+    """Tell how likely a process runs a thread, by the kind of program that its surface runs in."""
     if not is_main(p):
-        return False
+        return 0
     arguments, surface = set(p.cmdline), session.fact("surface")
-    if surface == "exec":
-        return "exec" in arguments and _same_folder(p, session)
-    if surface == "editor":
-        return "app-server" in arguments and "--managed-daemon" not in arguments
-    if surface == "terminal":
-        return is_window(p) and _same_folder(p, session)
-    return "--managed-daemon" in arguments or is_window(p)
+    server = "--managed-daemon" in arguments
+    likely = {
+        "exec": "exec" in arguments and _same_folder(p, session),
+        "editor": "app-server" in arguments and not server,
+        "terminal": is_window(p) and _same_folder(p, session),
+        "shared": server,
+    }
+    if surface in likely:
+        return int(likely[surface])
+    return 2 if server else int(is_window(p))  # a child does not tell
 
 
 def role(p: Process) -> Role | None:
@@ -300,7 +312,7 @@ CODEX = Agent(
     main=is_main,
     owns=owns,
     window=is_window,
-    tool=lambda _: False,
+    tool=is_tool,
     role=role,
     resumes=resumes,
     evidence=("rollouts", "processes and their environment", "opened-by-a-terminal marks"),

@@ -1,0 +1,560 @@
+"""The command line as a user meets it: programs started in a home of their own, what they print, how they end.
+
+No command sees the home, the session bus or the settings of whoever runs the tests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="has other signals, terminals and homes")
+
+DEADLINE = 30  # seconds until a test gives up; a good machine needs a small part of one
+COMMANDS = ("status", "watch", "explain", "replay", "record", "demo", "doctor")
+SECRET = "the words of a prompt"  # noqa: S105 -- as far as island is concerned, they are
+SESSION = "0bc18d25-5fb3-46dc-a258-f95d3825818f"
+OTHER = "77777777-5fb3-46dc-a258-f95d3825818f"
+
+
+def fault(what: str) -> pytest.MarkDecorator:
+    """Mark a test of what island does wrong today; it fails as soon as that is mended."""
+    return pytest.mark.xfail(strict=True, reason=what)
+
+
+def until(true: Callable[[], object]) -> object:
+    end = time.monotonic() + DEADLINE
+    while not (answer := true()):
+        assert time.monotonic() < end, "not within the deadline"
+        time.sleep(0.01)
+    return answer
+
+
+class Home:
+    """A home with one session of Claude Code in it that waits for its user."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root / "home"
+        self.root.mkdir()
+        self.runtime = root / "run"
+        self.runtime.mkdir(0o700)
+        self.environ = {"HOME": str(self.root), "XDG_RUNTIME_DIR": str(self.runtime), "PATH": os.defpath,
+                        "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "LINES": "40", "COLUMNS": "120"}
+        self.prompt(SESSION)
+        self.append(SESSION, record("assistant", message=answer("an answer")), record("system", subtype="turn_duration"))
+
+    def append(self, session: str, *lines: dict) -> Path:
+        path = self.root / ".claude" / "projects" / "-app" / f"{session}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            file.writelines(json.dumps({"sessionId": session} | line) + "\n" for line in lines)
+        return path
+
+    def prompt(self, session: str) -> Path:
+        return self.append(session, record("user", promptId="p1", message={"role": "user", "content": SECRET}))
+
+    def run(self, *arguments: str, stdout: int = subprocess.PIPE, **environ: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "island", *arguments], env=self.environ | environ, text=True,
+                              cwd=self.root, stdout=stdout, stderr=subprocess.PIPE, timeout=DEADLINE, check=False)
+
+    def listing(self) -> dict[str, tuple[int, int]]:
+        return {str(p): (s.st_size, s.st_mtime_ns) for p in self.root.parent.rglob("*") if (s := p.lstat())}
+
+
+def record(kind: str, **more: object) -> dict:
+    stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"type": kind, "timestamp": stamp, "uuid": stamp, "cwd": "/home/dev/app", "entrypoint": "cli",
+            "version": "2.1.332"} | more
+
+
+def answer(text: str) -> dict:
+    return {"role": "assistant", "model": "claude-opus-5-5", "stop_reason": "end_turn",
+            "content": [{"type": "text", "text": text}]}
+
+
+@pytest.fixture
+def home(tmp_path):
+    return Home(tmp_path)
+
+
+class Program:
+    """A command that goes on until it is told to end, and all that it has said so far."""
+
+    def __init__(self, home: Home, *arguments: str, stdout: int = subprocess.PIPE) -> None:
+        self.process = subprocess.Popen([sys.executable, "-m", "island", *arguments], env=home.environ, cwd=home.root,
+                                        stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE)
+        self.said = {1: b"", 2: b""}
+
+    def read(self) -> None:
+        streams = {f.fileno(): n for n, f in ((1, self.process.stdout), (2, self.process.stderr)) if f}
+        for stream in select.select(streams, (), (), 0.05)[0]:
+            self.said[streams[stream]] += os.read(stream, 65536)
+
+    def says(self, what: bytes, stream: int = 1) -> bool:
+        """Wait until it has said something, for as long as it runs."""
+        def heard() -> bool:
+            self.read()
+            return what in self.said[stream] or self.process.poll() is not None
+
+        until(heard)
+        return what in self.said[stream]
+
+    def end(self, number: int) -> int:
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=DEADLINE)
+        self.said = {1: self.said[1] + (out or b""), 2: self.said[2] + err}
+        return self.process.returncode
+
+    @property
+    def runs(self) -> bool:
+        return self.process.poll() is None
+
+
+@pytest.fixture
+def begin(home):
+    begun: list[Program] = []
+
+    def begin(*arguments: str, **more: int) -> Program:
+        begun.append(Program(home, *arguments, **more))
+        return begun[-1]
+
+    yield begin
+    for program in begun:
+        program.process.kill()
+        program.process.communicate()
+
+
+# -- in general ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [(), *((command,) for command in COMMANDS)])
+def test_each_command_explains_itself(home, command):
+    done = home.run(*command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: {' '.join(('island', *command))}")
+    assert all(word in done.stdout for word in COMMANDS) or command
+    assert len(done.stdout.split("\n\n")[1]) > 20  # a sentence that says what it is for
+
+
+def test_it_tells_its_version(home):
+    from island import __version__
+
+    assert home.run("--version").stdout == f"island {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [("wonder",), ("status", "--wonder"), ("replay",), ("record",), ("--wonder",),
+                                       ("replay", "--json", "--score", "x"), ("demo", "--speed", "0")])
+def test_what_is_not_understood_is_said_and_nothing_is_done(home, arguments):
+    done = home.run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "island" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# -- status --------------------------------------------------------------------------------------------------
+
+
+def test_status_shows_each_session_in_one_line(home):
+    home.append(OTHER, record("user", promptId="p2", message={"role": "user", "content": SECRET}, cwd="/home/dev/site"))
+    done = home.run("status")
+    assert (done.returncode, done.stderr) == (0, "")
+    heading, *lines = done.stdout.splitlines()
+    assert heading.split() == ["state", "reason", "project", "agent", "since", "session"]
+    first, second = (re.split(r" {2,}", line) for line in lines)
+    assert (first[:4], first[5]) == (["◆ your-turn", "finished", "app", "claude"], SESSION[:8])
+    assert (second[:4], second[5]) == (["► working", "model", "site", "claude"], OTHER[:8])
+
+
+def test_status_without_sessions_says_so(home):
+    home.append(SESSION).unlink()
+    done = home.run("status")
+    assert (done.returncode, done.stdout) == (0, "no sessions: nothing needs you\n")
+
+
+def test_headless_sessions_are_shown_on_request(home):
+    home.append(OTHER, record("user", promptId="p2", promptSource="sdk", message={"role": "user", "content": SECRET}))
+    assert OTHER[:8] not in home.run("status").stdout
+    assert "(machine)" in next(x for x in home.run("status", "--all").stdout.splitlines() if OTHER[:8] in x)
+
+
+def test_status_as_json(home):
+    done = home.run("status", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert set(told) == {"schema", "at", "icon", "seen", "sessions", "trouble"}
+    assert (told["schema"], told["icon"], told["seen"], told["trouble"]) == (1, "your-turn", False, [])
+    (row,) = (row for row in told["sessions"] if row["session"] == SESSION)
+    assert set(row) == {"agent", "session", "kind", "state", "reason", "sure", "since", "until", "why", "project",
+                        "model", "tokens", "seen", "blind"}
+    assert (row["agent"], row["kind"], row["state"], row["reason"]) == ("claude", "person", "your-turn", "finished")
+    assert row["until"] > told["at"] >= row["since"]
+
+
+@pytest.mark.parametrize("command", ["status", "explain", "doctor"])
+def test_a_look_changes_nothing_in_the_home(home, command):
+    before = {path: what for path, what in home.listing().items() if path.startswith(str(home.root))}
+    home.run(command)
+    assert {path: what for path, what in home.listing().items() if path.startswith(str(home.root))} == before
+
+
+@pytest.mark.parametrize("command", [("status", "--all"), ("status", "--json"), ("explain",), ("doctor",)])
+def test_no_word_of_a_prompt_is_shown(home, command):
+    home.append(SESSION, {"type": "ai-title", "aiTitle": "title of " + SECRET})
+    done = home.run(*command)
+    assert SECRET not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", [("status", "--all"), ("explain",)])
+def test_nothing_that_an_agent_wrote_acts_on_the_terminal(home, command):
+    evil = "\x1b]0;gotcha\x07\x1b[2J\u202e"
+    home.append(evil + OTHER, record("user", promptId=evil, cwd=f"/home/dev/{evil}", version=evil,
+                                     message={"role": "user", "content": evil}))
+    home.append(evil + OTHER, record("assistant", message=answer(evil) | {"model": evil}))
+    home.append(evil + OTHER, {"type": "custom-title", "customTitle": evil, "sessionId": evil + OTHER})
+    done = home.run(*command)
+    assert done.returncode == 0
+    assert not set(evil[0] + "\x07\u202e") & set(done.stdout + done.stderr)
+
+
+# -- explain -------------------------------------------------------------------------------------------------
+
+
+def test_explain_shows_the_evidence_behind_a_state(home):
+    done = home.run("explain", SESSION[:6])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Claude Code, session {SESSION}, app\n  your-turn (finished), told\n")
+    for part in ("since", "lapses", "decided by", "evidence", "invisible", "registers (", "prompt", "turn_duration"):
+        assert part in done.stdout
+
+
+def test_explain_takes_the_most_urgent_if_none_is_named(home):
+    home.prompt(OTHER)
+    done = home.run("explain")
+    assert done.stdout.startswith(f"Claude Code, session {SESSION}")
+    assert "more: island status --all" in done.stdout
+
+
+def test_explain_says_that_there_is_no_such_session(home):
+    done = home.run("explain", "wonder")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "island: no session begins with 'wonder'\n"
+
+
+# -- replay --------------------------------------------------------------------------------------------------
+
+
+def story(home: Home, *more: dict, name: str = "story.jsonl") -> str:
+    """Write a sequence: a turn that ends and is announced, the next one, a headless run."""
+    def at(seconds: float, kind: str, session: str = "s1", **fields: object) -> dict:
+        stamp = {"timestamp": f"2026-11-30T10:00:{seconds:06.3f}Z", "sessionId": session}
+        line = record(kind, **fields) | stamp
+        return {"at": seconds, "append": f"~/.claude/projects/p/{session}.jsonl", "records": [line]}
+
+    prompt = {"role": "user", "content": SECRET}
+    lines = [
+        {"sequence": 1, "title": "a story", "law": "A story is told.", "agent": "claude", "origin": "written",
+         "start": "2026-11-30T10:00:00.000Z"},
+        at(1, "user", promptId="p1", message=prompt),
+        {"at": 1, "truth": {"session": "s1", "state": "working", "reason": "model"}},
+        at(2, "user", "s2", promptId="m1", message=prompt, promptSource="sdk"),
+        at(5, "system", subtype="turn_duration"),
+        {"at": 5, "truth": {"session": "s1", "state": "your-turn", "reason": "finished"}},
+        {"at": 8, "expect": {"s1": "your-turn(finished)", "icon": "your-turn", "notices": ["s1"]}},
+        at(9, "user", promptId="p2", message=prompt),
+        {"at": 10, "expect": {"s1": "working(model)"}},
+        *more,
+    ]
+    path = home.root / name
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def test_replay_prints_a_line_for_each_change(home):
+    done = home.run("replay", story(home))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0].endswith("story.jsonl: A story is told.")
+    told = [line.split(maxsplit=1) for line in done.stdout.splitlines()[1:] if line]
+    assert ["5.000", "truth     s1 your-turn (finished)"] in told
+    assert any(at == "5.000" and said.startswith("s1  your-turn (finished), told, from: ") for at, said in told)
+    assert ["9.000", "withdrawn s1"] in told
+    assert [float(at) for at, _ in told] == sorted(float(at) for at, _ in told)
+
+
+def test_replay_as_json_has_the_agreed_lines_and_keys(home):
+    done = home.run("replay", "--json", story(home))
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    verdict = {"at", "session", "agent", "state", "reason", "sure", "why"}
+    shapes = {frozenset(line) for line in lines}
+    assert shapes == {frozenset(keys) for keys in (verdict, verdict | {"kind"}, {"at", "icon"}, {"at", "notice"},
+                                                   {"at", "withdraw"})}
+    assert {line["kind"] for line in lines if "kind" in line} == {"machine"}
+    assert {line["session"] for line in lines if "kind" in line} == {"s2"}
+    (notice,) = (line["notice"] for line in lines if "notice" in line)
+    assert set(notice) == {"session", "reason", "title"}
+    assert (notice["session"], notice["reason"]) == ("s1", "finished")
+    assert [line["withdraw"] for line in lines if "withdraw" in line] == [{"session": "s1"}]
+    assert [line["icon"] for line in lines if "icon" in line] == ["idle", "working", "your-turn", "working"]
+    assert [line["at"] for line in lines] == sorted(line["at"] for line in lines)
+    assert SECRET not in done.stdout
+
+
+def test_replay_as_score(home):
+    done = home.run("replay", "--score", story(home), story(home, name="again.jsonl"))
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second, total = done.stdout.splitlines()
+    assert "story.jsonl" in first
+    assert "again.jsonl" in second
+    assert total.startswith("total: 2 files, ")
+    assert total.endswith("false 0, missed 0")
+
+
+def test_replay_says_what_was_expected_and_where(home):
+    file = story(home, {"at": 11, "expect": {"s1": "idle", "icon": "idle", "s9": "working"}})
+    done = home.run("replay", file)
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        f"island: {file}:10: at 11.0: s1 is 'working(model)', expected 'idle'",
+        f"island: {file}:10: at 11.0: icon is 'working', expected 'idle'",
+        f"island: {file}:10: at 11.0: s9 is 'unknown', expected 'working'",
+    ]
+
+
+@pytest.mark.parametrize(("line", "what"), [
+    ("{not json", "not JSON"), ('{"at": 1}', "no verb"), ('{"at": -1, "note": ""}', "`at` must be seconds"),
+    ('{"at": 99, "append": "/etc/passwd", "text": ""}', "a path must start with ~/"), ("[]", "a JSON object"),
+])
+def test_a_malformed_file_is_named_with_the_line(home, line, what):
+    file = Path(story(home))
+    good = file.read_text()
+    file.write_text(good + line + "\n")
+    for more in ((), ("--json",), ("--score",)):
+        done = home.run("replay", str(file), *more)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"island: {file}:10: ")
+        assert what in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_file_that_is_no_text_is_named_with_the_line(home):
+    file = Path(story(home))
+    file.write_bytes(file.read_bytes() + b"\xff\n")
+    done = home.run("replay", str(file))
+    assert (done.returncode, done.stderr) == (2, f"island: {file}:10: not UTF-8\n")
+
+
+@pytest.mark.parametrize(("name", "why"), [("missing.jsonl", "No such file"), (".", "Is a directory")])
+def test_a_file_that_is_not_there_is_named(home, name, why):
+    done = home.run("replay", story(home), name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("island: ")
+    assert why in done.stderr
+    assert name in done.stderr
+
+
+def test_replay_reads_nothing_of_the_home(home):
+    home.append(SESSION).chmod(0)
+    before = home.listing()
+    file = story(home)
+    home.run("replay", file)
+    assert {path for path in home.listing() if path not in before} == {file}
+
+
+# -- doctor --------------------------------------------------------------------------------------------------
+
+
+def test_doctor_finds_that_there_is_no_desktop_and_says_what_to_do(home):
+    done = home.run("doctor")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "WRONG tray: there is no session bus\n      start island inside a desktop session" in done.stdout
+    assert "WRONG notices: no-bus\n      start island inside a desktop session" in done.stdout
+    assert re.search(r"ok    Claude Code: 1 files in .*/home/\.claude, the last change \d+ s ago, versions 2\.1\.332\n",
+                     done.stdout)
+    assert "ok    Codex CLI: not here" in done.stdout
+    assert "ok    island: does not run now" in done.stdout
+
+
+def test_doctor_tells_what_the_readers_did_not_know(home):
+    home.prompt(SESSION)
+    home.append(SESSION, {"type": "wonder"})
+    with home.append(SESSION).open("a") as file:
+        file.write("{not json\n")
+    done = home.run("doctor")
+    assert "WRONG Claude Code: 1 records of an unknown kind: wonder" in done.stdout
+    assert "WRONG Claude Code: 1 records in projects/*/*.jsonl could not be read" in done.stdout
+    assert done.returncode == 1
+
+
+# -- watch ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_watch_shows_what_changes_until_it_is_told_to_end(home, begin, number):
+    watch = begin("watch")
+    assert watch.says(b"island: needs you\n")
+    assert watch.says(SESSION[:8].encode())
+    home.prompt(OTHER)
+    assert watch.says(OTHER[:8].encode())
+    assert watch.runs
+    assert watch.end(number) == 0
+    assert watch.said[2] == b""
+    assert b"\x1b" not in watch.said[1]
+    assert SECRET.encode() not in watch.said[1]
+
+
+# -- the tray, where there is none ---------------------------------------------------------------------------
+
+
+def test_without_a_bus_it_says_so_once_goes_on_and_ends_when_told(home, begin):
+    tray = begin()
+    said = b"island: there is no session bus; notices do not work. `island doctor` says more.\n"
+    assert tray.says(b"\n", 2)
+    assert tray.runs
+
+    before = home.listing()
+    second = home.run()
+    assert (second.returncode, second.stdout) == (3, "")
+    assert second.stderr == "island: runs already; nothing was changed\n"
+    assert home.listing() == before
+    assert "ok    island: runs\n" in home.run("doctor").stdout
+    assert tray.runs
+
+    assert tray.end(signal.SIGTERM) == 0
+    assert tray.said == {1: b"", 2: said}
+    assert "ok    island: does not run now" in home.run("doctor").stdout
+
+
+def test_a_second_start_after_the_first_was_killed_runs(home, begin):
+    first = begin()
+    until(lambda: "ok    island: runs\n" in home.run("doctor").stdout)
+    assert first.end(signal.SIGKILL) == -signal.SIGKILL
+    second = begin()
+    until(lambda: "ok    island: runs\n" in home.run("doctor").stdout)
+    assert second.runs
+    assert second.end(signal.SIGINT) == 0
+
+
+class Terminal:
+    """A pseudo terminal, and all that was written to it."""
+
+    def __init__(self) -> None:
+        self.ours, self.theirs = pty.openpty()
+        self.said = b""
+
+    def says(self, what: bytes, program: Program) -> bool:
+        def heard() -> bool:
+            self.read()
+            return what in self.said or not program.runs
+
+        until(heard)
+        return what in self.said
+
+    def read(self) -> None:
+        with contextlib.suppress(OSError):  # the other end is closed
+            while select.select((self.ours,), (), (), 0.05)[0]:
+                self.said += os.read(self.ours, 65536)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    made = Terminal()
+    yield made
+    os.close(made.ours)
+    os.close(made.theirs)
+
+
+def test_without_a_bus_a_terminal_shows_the_live_table(home, begin, terminal):
+    tray = begin(stdout=terminal.theirs)
+    assert terminal.says(b"no tray to show the icon in", tray)
+    assert terminal.says(SESSION[:8].encode(), tray)
+    home.prompt(OTHER)
+    assert terminal.says(OTHER[:8].encode(), tray)
+    assert b"\x1b[H\x1b[J" in terminal.said
+    assert tray.end(signal.SIGINT) == 0
+    assert tray.said[2].count(b"\n") == 1
+
+
+def test_watch_draws_over_itself_on_a_terminal_and_within_it(home, begin, terminal):
+    home.environ |= {"COLUMNS": "30", "LINES": "6"}
+    for n in range(20):
+        home.prompt(f"{n:08}")
+    watch = begin("watch", stdout=terminal.theirs)
+    assert terminal.says(b"00000000", watch) or terminal.says(SESSION[:3].encode(), watch)
+    assert watch.end(signal.SIGTERM) == 0
+    terminal.read()
+    for screen in terminal.said.decode().split("\x1b[H\x1b[J")[1:]:
+        lines = screen.removesuffix("\r\n").split("\r\n")
+        assert len(lines) <= 5
+        assert all(len(line) <= 30 for line in lines)
+
+
+# -- streams that are not as they should be ------------------------------------------------------------------
+
+
+def closed_pipe() -> int:
+    """Return an end of a pipe that nobody reads: what `| head -1` leaves."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
+
+
+@fault("the pipe breaks when the last of the output is flushed, after main has returned, or within a task group")
+@pytest.mark.parametrize("command", [("status",), ("status", "--json"), ("explain",), ("doctor",), ("--help",),
+                                     ("replay", "--json", "story.jsonl"), ("watch",)])
+def test_a_reader_that_has_enough_is_no_trouble(home, command):
+    story(home)
+    pipe = closed_pipe()
+    try:
+        done = home.run(*command, stdout=pipe)
+    finally:
+        os.close(pipe)
+    assert done.stderr == ""
+    assert done.returncode in (0, 1)
+
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@pytest.mark.parametrize("environ", [{"LANG": "C"}, ASCII, {"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "xx_YY.wonder"}])
+def test_a_terminal_without_our_signs_is_written_to_all_the_same(home, environ):
+    home.append(OTHER, record("user", promptId="p2", cwd="/home/dev/prôjét→", message={"role": "user", "content": ""}))
+    for command in (("status",), ("explain", OTHER), ("replay", story(home))):
+        done = home.run(*command, **environ)
+        assert (done.returncode, done.stderr) == (0, "")
+    status = home.run("status", **environ)
+    assert re.search(r"^. +|\? your-turn", status.stdout)
+    assert "your-turn" in status.stdout
+
+
+def test_the_live_table_needs_no_signs_either(home, begin):
+    home.environ |= ASCII
+    watch = begin("watch")
+    assert watch.says(b"? your-turn")
+    assert watch.end(signal.SIGTERM) == 0
+    assert watch.said[2] == b""
+
+
+def test_a_home_that_is_not_there_is_no_trouble(home):
+    done = home.run("status", HOME=str(home.root / "nowhere"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "no sessions: nothing needs you\n", "")
+
+
+@pytest.mark.parametrize("variable", ["CLAUDE_CONFIG_DIR", "CODEX_HOME"])
+def test_agents_that_were_moved_are_found(home, variable):
+    (home.root / ".claude").rename(home.root / "moved")
+    done = home.run("status", **{variable: str(home.root / "moved")})
+    assert (SESSION[:8] in done.stdout) is (variable == "CLAUDE_CONFIG_DIR")
