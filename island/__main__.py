@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -39,11 +40,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal without our signs must not end the program
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return int(arguments.run(arguments))
+        return _run(arguments)
     except KeyboardInterrupt:
         return 0
     except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the last flush complains
         return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    try:
+        code = int(arguments.run(arguments))
+    except BaseExceptionGroup as several:
+        for kind in (BrokenPipeError, KeyboardInterrupt):
+            if several.subgroup(kind):
+                raise kind from None
+        raise
+    sys.stdout.flush()
+    return code
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ class Bindings:
         pid = int(event.key)
         if self._table.same(pid, event.text, event.number):
             self._leave_run(agent, pid)
+            self._note_stopped(agent, event.session, pid, now)
         else:
             self._sessions.join(agent, gone(event.session, now, event.key, "exit", "no such process"))
 
@@ -69,7 +70,7 @@ class Bindings:
             self._exited(p, now)
         for p in change.started:
             self._note_run(p, now)
-            self._note_resumed(p)
+            self._note_resumed(p, now)
             self._note_window(p, now)
         for agent, session in self._sessions.all() if change.started or change.exited else ():
             if self._sessions.of(agent, session.id).registers:  # binding another may have ended this one
@@ -78,10 +79,21 @@ class Bindings:
     def stopped(self, changed: Iterable[Process], now: float) -> None:
         """Take note of agents suspended by a signal, or continued."""
         for p in changed:
-            said = "yes" if p.stopped else "no"
             for agent, session in self._sessions.having(Kind.OWNER, str(p.pid)):
-                stopped = Event(Kind.STOPPED, session.id, now, str(p.pid), said, source="process state")
-                self._sessions.join(agent, stopped)
+                self._note_stopped(agent, session.id, p.pid, now)
+
+    def _note_stopped(self, agent: Agent, ident: str, pid: int, now: float) -> None:
+        p, held = self._table.get(pid), self._sessions.of(agent, ident).get(Kind.STOPPED, str(pid))
+        said = "yes" if p and p.stopped else "no"
+        if said != (held.word if held else "no"):
+            stopped = Event(Kind.STOPPED, ident, now, str(pid), said, source="process state")
+            self._sessions.join(agent, stopped)
+
+    def retell(self, now: float) -> None:
+        """Tell anew what only processes tell: the sessions have forgotten it."""
+        for p in list(self._table.all()):
+            self._note_run(p, now)
+            self._note_resumed(p, now)
 
     def _exited(self, p: Process, now: float) -> None:
         key = str(p.pid)
@@ -120,12 +132,12 @@ class Bindings:
         """Give up the stand-in for a headless run: its own session is known."""
         self._sessions.drop(agent, f"run:{pid}")
 
-    def _note_resumed(self, p: Process) -> None:
+    def _note_resumed(self, p: Process, now: float) -> None:
         """Note that a process was started to go on with a session: it has it loaded."""
         for agent in self._sessions.agents.values():
             session = self._sessions.of(agent, agent.resumes(p, [s for _, s in self._sessions.all(agent)]))
             if session.registers and agent.owns(p, session):
-                self._own(agent, session, p, p.created)
+                self._own(agent, session, p, min(p.created, now), now)
 
     # -- what is found --------------------------------------------------------------------------------------
 
@@ -152,7 +164,7 @@ class Bindings:
         if not owners:
             return
         p = max(owners, key=lambda p: (agent.owns(p, session), not self._runs_another(agent, session, p), p.created))
-        self._own(agent, session, p, began)
+        self._own(agent, session, p, began, now)
         if agent.role(p):
             role = Event(Kind.FACT, session.id, began, "role", agent.role(p) or "", source="process")
             self._sessions.join(agent, role)
@@ -165,9 +177,11 @@ class Bindings:
         owned = [s for a, s in self._sessions.having(Kind.OWNER, str(p.pid)) if a is agent and s.id != session.id]
         return agent.single and any(view(s).gone is None for s in owned)
 
-    def _own(self, agent: Agent, session: Session, p: Process, at: float) -> None:
-        owner = Event(Kind.OWNER, session.id, at, str(p.pid), number=p.created, source="process")
+    def _own(self, agent: Agent, session: Session, p: Process, at: float, now: float) -> None:
+        started = p.created if p.created <= now else 0.0
+        owner = Event(Kind.OWNER, session.id, at, str(p.pid), number=started, source="process")
         self._sessions.join(agent, owner)
+        self._note_stopped(agent, session.id, p.pid, now)
 
     def _free(self, agent: Agent, session: Session) -> list[Process]:
         """Return the processes that may be a session's: not those that say themselves what they run."""
@@ -206,7 +220,7 @@ def was_there(p: Process, at: float, now: float) -> bool:
 
 def runs(p: Process, span: Event) -> bool:
     """Tell whether a process is that of a call: by its environment, else by the command in its arguments."""
-    call = next(iter((p.environ or {}).values()), "")
+    call = (p.environ or {}).get("CODEX_TOOL_CALL_ID")
     if call:
         return call == span.key
     started_since = p.created >= span.at - SLACK

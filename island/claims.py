@@ -72,7 +72,7 @@ class View:
     def open(self, *words: str) -> list[Event]:
         """Return the open spans of these words, oldest first."""
         spans = [e for e in self.session.every(Kind.OPENED) if e.word in words and self._is_open(e)]
-        return sorted(spans, key=place)
+        return sorted(spans, key=lambda e: (place(e), e.key))
 
     def _is_open(self, span: Event) -> bool:
         if span.word in TURN_BOUND and self.prompt and span.at < self.prompt.at:
@@ -294,7 +294,8 @@ def _reopened(v: View, died: float) -> Claim:
     """Return what a turn is whose process died, now that another has the session loaded."""
     windows = [e for e in v.session.every(Kind.ATTACHED) if e.at > died and not _ended(v.session, e)]
     if windows:
-        return Claim("handed-back", windows[-1].at, Reason.INTERRUPTED, windows[-1], v.turn, Sure.INFERRED)
+        newest = max(windows, key=place)
+        return Claim("handed-back", newest.at, Reason.INTERRUPTED, newest, v.turn, Sure.INFERRED)
     return Claim("idle", v.owner.number if v.owner else died, Reason.NEW, v.owner)
 
 
@@ -355,7 +356,8 @@ def _nothing(v: View) -> Claim | None:
 
 
 CLAIMS: tuple[Callable[[View], Claim | None], ...] = (
-    _dead, _trust, _suspended, _live_ask, _child_ask, _live_busy, _live_free, _closed_by_user, _over, _open_turn, _nothing,
+    _dead, _trust, _suspended, _live_ask, _child_ask, _live_busy, _live_free, _closed_by_user, _over, _open_turn,
+    _nothing,
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -17,10 +18,10 @@ class RunsAlreadyError(Exception):
 
 def lock_path() -> Path:
     """Return where the lock lies: in the runtime folder, or where there is none, in the state folder."""
-    try:
-        return platformdirs.user_runtime_path("island", ensure_exists=True) / "lock"
-    except OSError:
-        return platformdirs.user_state_path("island", ensure_exists=True) / "lock"
+    if "XDG_RUNTIME_DIR" in os.environ or not sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError):
+            return platformdirs.user_runtime_path("island", ensure_exists=True) / "lock"
+    return platformdirs.user_state_path("island", ensure_exists=True) / "lock"
 
 
 class Instance:

@@ -114,19 +114,20 @@ def advance(book: Book, rows: Iterable[Row], now: float) -> tuple[Book, tuple[No
     """Return the book after these rows, and what must change on the screen."""
     book = replace(book, since=min(book.since, now))  # a clock that was set back must not silence what comes
     waiting = {key_of(row): row for row in rows if _waits(row)}
-    book, withdrawn = _withdraw(book, waiting)
-    book = _dwell(book, waiting, now)
+    book, withdrawn = _withdraw(_dwell(book, waiting, now), waiting)
     ripe = [w for _, w in sorted(book.dwelling.items()) if w.ripe <= now]
     return _announce(book, ripe), withdrawn + _spoken(ripe)
 
 
 def _withdraw(book: Book, waiting: Mapping[str, Row]) -> tuple[Book, tuple[Withdraw, ...]]:
-    still = {k: v for k, v in book.shown.items() if k in waiting and about(waiting[k]) == v[0]}
-    on_screen = {key for _, key in still.values()}
-    # A session that now waits for something else gets its notice replaced, not taken away and shown again.
-    over = [(k, v[1]) for k, v in book.shown.items() if k not in still and v[1] not in on_screen]
-    gone = {key: session for session, key in over if key == MANY or session not in waiting}
-    withdrawn = tuple(Withdraw(key, session.partition("/")[2]) for key, session in sorted(gone.items()))
+    """Take away the notices whose wait is over, but leave those that another of the same session will replace."""
+    def stands(key: str, matter: str) -> bool:
+        return key in waiting and (about(waiting[key]) == matter or key in book.dwelling)
+
+    still = {key: on for key, on in book.shown.items() if stands(key, on[0])}
+    on_screen = {notice for _, notice in still.values()}
+    gone = {on[1]: key for key, on in sorted(book.shown.items()) if on[1] not in on_screen}
+    withdrawn = tuple(Withdraw(notice, key.partition("/")[2]) for notice, key in gone.items())
     return replace(book, shown=still), withdrawn
 
 

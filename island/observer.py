@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import Protocol
 
 from island.agents import AGENTS
-from island.agents.base import Agent, Shape, Source
+from island.agents.base import Agent, Shape, Source, contained
 from island.bindings import Bindings
 from island.claims import view
 from island.model import KEYLESS, Event, Kind, Process, Record, Snapshot, gone
@@ -74,10 +74,12 @@ class Observer:
 
     def __init__(self, homes: Mapping[str, str], table: Table, since: float, *,
                  agents: Mapping[str, Agent] = AGENTS) -> None:
-        self.sessions = Sessions(agents, since)
         self.tally = Tally()
+        agents = {name: contained(agent, self._failed) for name, agent in agents.items()}
+        self.sessions = Sessions(agents, since)
         self._bindings = Bindings(self.sessions, table)
         self._files: dict[str, Followed] = {}
+        self._doubted: set[str] = set()
         self._looked_at = self._pruned_at = 0.0
         self.patterns = tuple(f"{escape(homes[agent.name])}/{source.pattern}"
                               for agent in agents.values() for source in agent.sources)
@@ -93,10 +95,13 @@ class Observer:
 
     def changed(self, paths: Collection[str], now: float) -> None:
         """Look at files that may have changed."""
-        for path in sorted(paths):
-            followed = self._files.get(path) or self._follow(path)
-            if followed:
-                self._look(path, followed, now)
+        wanted = set(paths)
+        while wanted:
+            for path in sorted(wanted):
+                followed = self._files.get(path) or self._follow(path)
+                if followed:
+                    self._look(path, followed, now)
+            wanted, self._doubted = self._doubted, set()
         self._settle(now)
 
     def processes_changed(self, change: Change, now: float) -> None:
@@ -136,7 +141,12 @@ class Observer:
             followed.told.clear()
         for agent, session in self.sessions.all():
             self.sessions.keep_only(agent, session.id)
+        self.sessions.since = min(self.sessions.since, now)
+        self._bindings.retell(now)
         self.sweep(now)
+
+    def _failed(self, what: str, error: Exception) -> None:
+        self.tally.broken[what] = f"{type(error).__name__}: {error}"
 
     def _settle(self, now: float) -> None:
         self.sessions.settle(now, lambda agent, session: self._bindings.bind(agent, session, now))
@@ -178,8 +188,7 @@ class Observer:
 
     def _reread(self, followed: Followed, file: Follower, now: float) -> None:
         """Read a file from its end, until every register that matters is found."""
-        for ident in followed.told:
-            self.sessions.keep_only(followed.agent, ident, KEPT)
+        for ident in followed.told if not followed.source.side else ():
             self._doubt(followed, ident)
         followed.told.clear()
         head = file.head() if followed.source.head else None
@@ -191,12 +200,16 @@ class Observer:
         for ident in followed.told:
             self._bindings.first_seen(followed.agent, self.sessions.of(followed.agent, ident), now)
 
-    def _doubt(self, followed: Followed, ident: str) -> None:
-        """Have the other histories of a forgotten session read anew at the next look."""
-        for path, other in self._files.items():
-            if other is not followed and other.source is followed.source and ident in other.told:
-                other.looker = LOOKERS[other.source.shape](path)
-                other.told.clear()
+    def _doubt(self, followed: Followed, ident: str) -> bool:
+        """Forget what histories told of a session; its other ones are read anew at the next look, if any."""
+        self.sessions.keep_only(followed.agent, ident, KEPT)
+        others = [(path, other) for path, other in self._files.items()
+                  if other is not followed and other.source is followed.source and ident in other.told]
+        for path, other in others:
+            other.looker = LOOKERS[other.source.shape](path)
+            other.told.clear()
+        self._doubted |= {path for path, _ in others}
+        return bool(others)
 
     def _enough(self, agent: Agent, event: Event, now: float) -> bool:
         """Tell whether nothing before this event can matter: its turn began here, or it is too old."""
@@ -212,9 +225,10 @@ class Observer:
         if followed.source.removed:
             for told in list(followed.told.values()):
                 self._fold(followed.agent, followed.source.removed(told, now), now)
-        elif followed.source.shape is Shape.LINES:
-            for ident in followed.told:  # archived or deleted: it is no session of today any more
-                self.sessions.drop(followed.agent, ident)
+        elif followed.source.shape is Shape.LINES and not followed.source.side:
+            for ident in followed.told:
+                if not self._doubt(followed, ident):  # archived or deleted: it is no session of today any more
+                    self.sessions.drop(followed.agent, ident)
 
     # -- reading --------------------------------------------------------------------------------------------
 
@@ -227,7 +241,7 @@ class Observer:
             self.tally.unread[agent.name, followed.source.pattern] += 1
             return []
         except Exception as error:  # noqa: BLE001 - a fault in one reader must not end the others
-            self.tally.broken[f"{agent.name} reader"] = f"{type(error).__name__}: {error}"
+            self._failed(f"{agent.name} reader", error)
             return []
         self.tally.unknown.update((agent.name, e.word) for e in events if e.kind is Kind.UNKNOWN)
         known = [e for e in events if e.kind is not Kind.UNKNOWN]

@@ -86,4 +86,5 @@ def lift(child: Session, verdict: Verdict, parent: str, now: float) -> tuple[Eve
         return (begun, answered)
     if verdict.state is State.YOUR_TURN and word in ASKS:
         return (asks,)
-    return (replace(begun, kind=Kind.CLOSED, at=now), answered)
+    over = verdict.evidence.at if verdict.evidence else verdict.since
+    return (replace(begun, kind=Kind.CLOSED, at=over), answered)

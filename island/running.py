@@ -7,19 +7,22 @@ through `publish`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from island.agents import AGENTS
-from island.agents.base import Agent
+from island.agents.base import Agent, contained
 from island.model import Process, Snapshot, State
 from island.notices import Book, Notice, Withdraw, advance
 from island.observer import HORIZON, Observer
 from island.sources.processes import SystemTable
 from island.sources.sweep import Found, sweep
 from island.sources.watch import Root, Watch
+
+log = logging.getLogger(__name__)
 
 #: Seconds between looks at the processes: a crash is seen within the first while anything works.
 POLL_BUSY, POLL_CALM = 0.5, 1.0
@@ -40,8 +43,8 @@ def homes(environ: Mapping[str, str] = os.environ, agents: Mapping[str, Agent] =
 
 
 def matters(p: Process) -> bool:
-    """Tell whether a process is an agent."""
-    return any(agent.main(p) for agent in AGENTS.values())
+    """Tell whether a process is an agent; what fails to tell is told by the observer, which asks the same."""
+    return any(agent.main(p) for agent in (contained(a, lambda _what, _error: None) for a in AGENTS.values()))
 
 
 def look_once(now: float | None = None, since: float = 0.0) -> Observer:
@@ -146,7 +149,10 @@ class Running:
         same = self._last is not None and same_but_for_time(self._last, snapshot)
         if spoken or not same or now >= self._told_at + REFRESH:
             self._told_at, self._last = now, snapshot
-            self._publish(snapshot, spoken)
+            try:
+                self._publish(snapshot, spoken)
+            except Exception:  # what fails to show is shown anew at the next change
+                log.exception("something could not be shown")
 
 
 def same_but_for_time(one: Snapshot, other: Snapshot) -> bool:

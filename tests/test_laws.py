@@ -212,18 +212,18 @@ verdicts = st.builds(
 )
 
 
-NEWEST = Event(Kind.PROMPT, "s", START + 500, word="user", turn="t9")
+NEWEST = Event(Kind.PROMPT, "s", START + 3000, word="user", turn="t9")
 late = st.lists(events(kinds=(Kind.FACT, Kind.OPENED, Kind.CLOSED, Kind.PROGRESS)), max_size=6)
 running = st.builds(lambda before, after: [*before, NEWEST, *after], histories(), late)
 children = st.lists(st.tuples(st.sampled_from([Kind.OPENED, Kind.CLOSED]), times, st.sampled_from("ab")), max_size=6)
 
 
-@given(running, st.lists(verdicts, min_size=1, max_size=4), st.sampled_from([START + 501, START + 5000]))
+@given(running, st.lists(verdicts, min_size=1, max_size=4), st.sampled_from([START + 3001, START + 8000]))
 def test_a_subagent_never_ends_its_parents_turn(found, told, now):
     parent = folded(found)
     assert view(parent).over is None
     for number, verdict in enumerate(told):
-        parent = folded(lift(Session("codex", f"child{number % 2}"), verdict, "s"), parent)
+        parent = folded(lift(Session("codex", f"child{number % 2}"), verdict, "s", now), parent)
         assert view(parent).over is None
         assert decide(parent, now, 0.0).reason is not Reason.FINISHED
 
@@ -232,7 +232,7 @@ def test_a_subagent_never_ends_its_parents_turn(found, told, now):
 def test_a_subagents_start_or_end_changes_nothing_while_the_turn_runs(found, told):
     parent = folded(found)
     told = folded([Event(kind, "s", at, key, "child") for kind, at, key in told], parent)
-    assert decide(told, START + 501, 0.0) == decide(parent, START + 501, 0.0)
+    assert decide(told, START + 3001, 0.0) == decide(parent, START + 3001, 0.0)
 
 
 @given(st.sampled_from(["user", "assistant", "system"]), st.dictionaries(st.text(max_size=8), st.text(max_size=8)))

@@ -5,10 +5,13 @@ from math import inf
 import pytest
 
 from island import model
+from island.agents import AGENTS
+from island.agents.codex import CODEX
 from island.claims import claim, view
 from island.leases import LEASES
 from island.model import KEYLESS, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
-from island.rules import collapse, decide, fold, lift, urgency
+from island.rules import collapse, decide, fold, urgency
+from island.sessions import Sessions
 
 MINUTE, HOUR = 60.0, 3600.0
 
@@ -152,10 +155,10 @@ def test_the_evidence_of_a_turn_says_whose_turn_it_is(found, want):
     assert state_of(*found) == want
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_of_two_open_questions_the_same_one_counts_in_whatever_order(order):
-    asked = [opened(30, "c1", "question"), opened(30, "c2", "question")][::order]
-    assert decide(session(prompt(), *asked), 100, 0).turn == "c1"
+def test_of_two_open_questions_the_same_one_counts_in_whatever_order():
+    asked = [opened(30, "c1", "question"), opened(30, "c2", "question")]
+    straight, turned = session(prompt(), *asked), session(prompt(), *asked[::-1])
+    assert decide(straight, 100, 0).turn == decide(turned, 100, 0).turn
 
 
 def test_a_goals_turn_hands_back_only_when_no_next_one_follows():
@@ -388,49 +391,82 @@ def test_two_dialogs_of_an_old_version_are_two_waits():
 # -- children ----------------------------------------------------------------------------------------------
 
 
-def verdict(state, reason, since=50.0, turn="c1"):
-    return Verdict(State(state), Reason(reason), since=since, turn=turn)
+def child(kind, at, key="", word="", **more):
+    return Event(kind, "child", float(at), key, word, **more)
 
 
-def parent_after(*verdicts, before=()):
-    held = session(owner(), prompt(), *before)
-    for v in verdicts:
-        for e in lift(Session("codex", "child"), v, "s"):
-            held = fold(held, e)
-    return decide(held, 100, 0)
+CHILD = [
+    child(Kind.FACT, 11, "parent", "s"), child(Kind.FACT, 11, "role", Role.CHILD),
+    child(Kind.OWNER, 11, "7", number=1.0), child(Kind.ALONE, 0, word="yes"),
+    child(Kind.PROMPT, 12, word="user", turn="u1"),
+]
+RUNS, QUESTION = child(Kind.OPENED, 30, "c1", "tool"), child(Kind.OPENED, 30, "c1", "question")
+ANSWERED, DIALOG = child(Kind.CLOSED, 40, "c1", "tool"), child(Kind.OPENED, 30, "c1", "escalation")
+DONE = child(Kind.END, 50, turn="u1")
 
 
-ASKING = verdict("your-turn", "permission", 60)
+def family(*found, at_once=False, now=100.0):
+    """Return the verdicts of a parent and a child, whose events are known one by one or all at once."""
+    sessions = Sessions(AGENTS, 0.0)
+    for e in [owner(), prompt(), *found]:
+        sessions.join(CODEX, e)
+        if not at_once:
+            sessions.settle(max(e.at, 12.0) + 0.1, lambda *_: None)
+    sessions.settle(now, lambda *_: None)
+    sessions.lapse(now)
+    sessions.settle(now, lambda *_: None)
+    return sessions.verdicts["codex", "s"], sessions.verdicts.get(("codex", "child"))
 
 
-@pytest.mark.parametrize(("verdicts", "before", "want"), [
-    ([verdict("working", "tool")], [], "working(model)"),
-    ([verdict("working", "tool")], [end(40)], "working(background)"),
-    ([verdict("working", "tool"), verdict("your-turn", "finished", 70)], [end(40)], "your-turn(finished)"),
-    ([verdict("working", "tool"), verdict("your-turn", "plan", 70)], [end(40)], "your-turn(finished)"),
-    ([verdict("working", "tool"), verdict("idle", "crashed", 70)], [end(40)], "your-turn(finished)"),
-    ([verdict("working", "tool"), ASKING], [], "your-turn(permission)"),
-    ([verdict("working", "tool"), ASKING], [end(40)], "your-turn(permission)"),
-    ([verdict("working", "tool"), verdict("your-turn", "question", 60)], [end(40)], "your-turn(question)"),
-    ([verdict("working", "tool"), verdict("your-turn", "question", 60)], [], "your-turn(question)"),
-    ([verdict("working", "tool"), ASKING, verdict("your-turn", "interrupted", 70)], [], "working(model)"),
-    ([verdict("working", "tool"), ASKING, verdict("idle", "ended", 70)], [], "working(model)"),
+@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "one by one"])
+@pytest.mark.parametrize(("found", "want"), [
+    (CHILD, "working(model)"),
+    ([*CHILD, end(40)], "working(background)"),
+    ([*CHILD, RUNS, end(40)], "working(background)"),
+    ([*CHILD, end(40), DONE], "your-turn(finished)"),
+    ([*CHILD, DONE], "working(model)"),
+    ([*CHILD, end(40), child(Kind.PLANNED, 45, "u1"), DONE], "your-turn(finished)"),
+    ([*CHILD, end(40), child(Kind.END, 50, word="interrupted", turn="u1")], "your-turn(finished)"),
+    ([*CHILD, end(40), model.gone("child", 50.0, "7", "exit", "process")], "your-turn(finished)"),
+    ([*CHILD, QUESTION], "your-turn(question)"),
+    ([*CHILD, DIALOG], "your-turn(permission)"),
+    ([*CHILD, end(20), QUESTION], "your-turn(question)"),
+    ([*CHILD, end(20), DIALOG], "your-turn(permission)"),
+    ([*CHILD, QUESTION, ANSWERED], "working(model)"),
+    ([*CHILD, end(20), QUESTION, ANSWERED], "working(background)"),
+    ([*CHILD, DIALOG, child(Kind.OPENED, 40, "process:c1", "process")], "working(model)"),
+    ([*CHILD, QUESTION, ANSWERED, DONE, end(60)], "your-turn(finished)"),
+    ([*CHILD, end(40), DONE, child(Kind.PROMPT, 60, word="user", turn="u2")], "working(background)"),
 ], ids=short)
-def test_a_childs_verdict_is_evidence_for_its_parent(verdicts, before, want):
-    got = parent_after(*verdicts, before=before)
+def test_a_childs_verdict_is_evidence_for_its_parent(found, want, at_once):
+    got, _ = family(*found, at_once=at_once)
     assert f"{got.state}({got.reason})" == want
 
 
 def test_two_dialogs_of_one_child_are_two_waits():
-    assert parent_after(ASKING).turn != parent_after(ASKING, verdict("your-turn", "permission", 90, "c2")).turn
+    first, _ = family(*CHILD, QUESTION)
+    second, _ = family(*CHILD, QUESTION, ANSWERED, child(Kind.OPENED, 45, "c2", "question"))
+    assert first.turn != second.turn
 
 
-def test_what_is_only_inferred_of_a_child_is_only_inferred_of_its_parent():
-    guess = Verdict(State.YOUR_TURN, Reason.PERMISSION, Sure.INFERRED, 60.0, turn="c1")
-    assert parent_after(guess).sure is Sure.INFERRED
+@pytest.mark.parametrize("asked", [QUESTION, DIALOG], ids=["told", "inferred"])
+def test_a_parent_is_as_sure_of_its_childs_dialog_as_the_child_itself(asked):
+    parents, childs = family(*CHILD, asked)
+    assert parents.sure is childs.sure
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_parents_wait_is_as_old_as_its_childs_end_however_late_it_is_known(at_once):
+    late = child(Kind.FACT, 90, "model", "m")
+    assert family(*CHILD, end(40), DONE, late, at_once=at_once)[0].since == 50
+    assert family(*CHILD, end(40), DONE, late, at_once=at_once, now=13 * HOUR)[0].reason is Reason.EXPIRED
 
 
 # -- the icon ----------------------------------------------------------------------------------------------
+
+
+def verdict(state, reason, since):
+    return Verdict(State(state), Reason(reason), since=since, turn="t1")
 
 
 def row(state, name="s", *, role=Role.PERSON, seen=False, since=50.0):

@@ -9,7 +9,7 @@ does not know gives an UNKNOWN event, which is counted and shown as possible dri
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -32,7 +32,8 @@ class Source:
     """Where records of one shape lie below an agent's home.
 
     pattern: glob, one star within one folder; removed: what the end of such a file means for the sessions
-    that it told of; head: read the first line too, it carries what the tail does not.
+    that it told of; head: read the first line too, it carries what the tail does not; side: it tells only facts
+    of sessions whose history lies elsewhere.
     """
 
     pattern: str
@@ -40,6 +41,7 @@ class Source:
     read: Reader
     removed: Callable[[Event, float], Iterable[Event]] | None = None
     head: bool = False
+    side: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class Agent:
     """One row of the table of agents.
 
     home: where its files lie, by environment and the user's home folder.
-    main: a process is the agent itself; owns: how likely it runs that session, where no record tells (0: it does not); window: it
-    shows sessions that another process runs; tool: it is a command that the agent runs for a tool; role:
+    main: a process is the agent itself; owns: how likely it runs that session, where no record tells (0: it
+    does not); window: it shows sessions that another process runs; tool: it is a command that the agent runs for a tool; role:
     whose run it is, where only the command line tells; resumes: which session it was started to go on with;
     single: one process runs one session at a time.
     evidence, blind: what the verdicts rest on, and what cannot be seen, for people.
@@ -67,6 +69,29 @@ class Agent:
     single: bool = False
     evidence: tuple[str, ...] = ()
     blind: tuple[str, ...] = ()
+
+
+#: What a predicate of a row that fails is taken to say.
+SILENT: Mapping[str, Any] = {"main": False, "owns": 0, "window": False, "tool": False, "role": None, "resumes": ""}
+
+
+def contained(agent: Agent, failed: Callable[[str, Exception], None]) -> Agent:
+    """Return a row whose predicates fail alone: `failed` is told which one, and the others go on."""
+
+    def guard(name: str) -> Callable[..., Any]:
+        ask = getattr(agent, name)
+
+        def asked(*about: Any) -> Any:
+            try:
+                return ask(*about)
+            except Exception as error:  # noqa: BLE001 - a fault in one agent must not end the others
+                failed(f"{agent.name} {name}", error)
+                return SILENT[name]
+
+        return asked
+
+    guarded: dict[str, Any] = {name: guard(name) for name in SILENT}
+    return replace(agent, **guarded)
 
 
 def moved_by(variable: str, default: str) -> Callable[[Mapping[str, str], str], str]:

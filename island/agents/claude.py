@@ -53,7 +53,8 @@ def _status(o: dict[str, Any], session: str, pid: str, at: float) -> Iterator[Ev
     said = WAITING.get(waiting) if status == "waiting" else STATUS.get(status)
     changed = _milliseconds(o.get("statusUpdatedAt")) or at
     if said:
-        yield Event(Kind.LIVE, session, changed, said, said, f"{pid}@{changed:.3f}", pid, source=f"live record: {status}")
+        turn, source = f"{pid}@{changed:.3f}", f"live record: {status}"
+        yield Event(Kind.LIVE, session, changed, said, said, turn, pid, source=source)
     elif said is None and status:
         yield Event(Kind.UNKNOWN, session, at, word=f"status {status} {waiting}".strip())
 

@@ -306,7 +306,7 @@ CODEX = Agent(
     home=moved_by("CODEX_HOME", ".codex"),
     sources=(
         Source("sessions/*/*/*/rollout-*.jsonl", Shape.LINES, read_rollout, head=True),
-        Source("session_index.jsonl", Shape.LINES, read_index),
+        Source("session_index.jsonl", Shape.LINES, read_index, side=True),
         Source("tui-thread-reference-capabilities/*", Shape.PRESENCE, read_window),
     ),
     main=is_main,

@@ -35,7 +35,7 @@ def cells(row: Row, now: float) -> tuple[str, ...]:
     doubt = "?" if verdict.sure is Sure.INFERRED and verdict.state is not State.IDLE else ""
     project = row.project if row.role is Role.PERSON else f"{row.project} ({row.role})"
     return (f"{MARKS[verdict.state]} {verdict.state}{doubt}", verdict.reason, safe(project), row.agent,
-            age(now - verdict.since) if verdict.since > 0 else "", row.session[:8])
+            age(now - verdict.since) if verdict.since > 0 else "", safe(row.session[:8]))
 
 
 def table(snapshot: Snapshot, *, everything: bool = False) -> str:

@@ -21,7 +21,13 @@ from island.model import Process
 T = TypeVar("T")
 
 #: Variables of a tool's process that say for which call it runs; nothing else of an environment is kept.
-CALL_VARIABLES = ("CODEX_TOOL_CALL_ID", "CODEX_THREAD_ID")
+CALL_VARIABLES = ("CODEX_TOOL_CALL_ID",)
+
+#: Looks at a new process until it is believed: it may be a copy of its parent, or a wrapper, at the first.
+LOOKS = 3
+
+#: What psutil raises for what is not there, may not be read, or is no pid.
+UNREADABLE = (psutil.Error, OSError, ValueError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +63,10 @@ def descendants(pid: int, processes: Iterable[Process]) -> list[Process]:
     children: dict[int, list[Process]] = {}
     for p in processes:
         children.setdefault(p.ppid, []).append(p)
-    found, wave = [], list(children.get(pid, ()))
+    found, wave = [], children.pop(pid, [])
     while wave:
         found.append(p := wave.pop())
-        wave.extend(c for c in children.get(p.pid, ()) if c is not p)
+        wave += children.pop(p.pid, [])
     return found
 
 
@@ -71,6 +77,7 @@ class SystemTable:
     matters: Callable[[Process], bool]
     known: dict[int, Process] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
+    young: dict[int, int] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -80,24 +87,36 @@ class SystemTable:
     def poll(self) -> Change:
         """Look once: which processes that matter have started, changed or ended."""
         pids = set(psutil.pids())
-        exited = [self.known.pop(pid) for pid in [*self.known] if pid not in pids or _zombie(pid)]
-        new = sorted(pids - self.seen)
+        exited = [self.known.pop(pid) for pid, p in [*self.known.items()] if pid not in pids or _replaced(p)]
+        self.young.update(dict.fromkeys(pids - self.seen | {p.pid for p in exited} & pids, LOOKS))
         self.seen = pids
-        started = [p for pid in new if (p := self._admit(pid))]
-        return Change(tuple(started), tuple(exited))
+        looked = {pid: p for pid in sorted(self.young.keys() & pids) if (p := _read(pid))}
+        self.young = {pid: left - 1 for pid, left in self.young.items() if left > 1 and pid in pids}
+        return Change(tuple(self._admit(looked)), tuple(exited))
+
+    def _admit(self, looked: Mapping[int, Process]) -> Iterable[Process]:
+        """Take in those that matter or are below one that does, in whatever order of pids; tell what is new."""
+        waiting = dict(looked)
+        while taken := [p for p in waiting.values() if p.ppid in self.known or self.matters(p)]:
+            for p in taken:
+                del waiting[p.pid]
+                held = self.known.get(p.pid)
+                if held is None or (held.name, held.cmdline) != (p.name, p.cmdline):
+                    self.known[p.pid] = _whole(p)
+                    yield self.known[p.pid]
 
     def stopped(self) -> tuple[Process, ...]:
         """Return the agents whose being suspended by a signal has changed."""
         changed = []
         for pid, p in self.known.items():
-            if self.matters(p) and (now := _stopped(pid)) != p.stopped:
+            if self.matters(p) and (now := _stopped(pid)) is not None and now != p.stopped:
                 self.known[pid] = replace(p, stopped=now)
                 changed.append(self.known[pid])
         return tuple(changed)
 
     def get(self, pid: int) -> Process | None:
         """Return a running process, also one that was not known to matter; from now on it does."""
-        if pid not in self.known and (p := _read(pid)):
+        if pid not in self.known and (p := _read(pid) or _unreadable(pid)):
             self.known[pid] = _whole(p)
         return self.known.get(pid)
 
@@ -112,7 +131,7 @@ class SystemTable:
     def same(self, pid: int, guard: str, started: float) -> bool:
         """Compare start time and namespace with what the record says; what cannot be compared passes."""
         ticks, _, domain = guard.partition(" ")
-        if not _same_namespace(domain):
+        if not _is_here(domain):
             return True
         p = self.get(pid)
         if p is None:
@@ -121,16 +140,9 @@ class SystemTable:
             return mine == ticks
         return p.created < 0 or p.created <= started + 5.0
 
-    def _admit(self, pid: int) -> Process | None:
-        p = _read(pid)
-        if p is None or not (p.ppid in self.known or self.matters(p)):
-            return None
-        self.known[pid] = _whole(p)
-        return self.known[pid]
-
 
 def _read(pid: int) -> Process | None:
-    """Read what tells whether a process matters."""
+    """Read what tells whether a process matters; None if it has ended, a zombie has, or may not be read."""
     try:
         p = psutil.Process(pid)
         with p.oneshot():
@@ -138,9 +150,34 @@ def _read(pid: int) -> Process | None:
             if status == psutil.STATUS_ZOMBIE:
                 return None
             return Process(pid, p.ppid(), p.name(), tuple(p.cmdline()), created=p.create_time(),
-                           stopped=status == psutil.STATUS_STOPPED)
-    except (psutil.Error, OSError):
+                           stopped=status in STOPPED)
+    except UNREADABLE:
         return None
+
+
+def _unreadable(pid: int) -> Process | None:
+    """Return a process that is there but may not be read: unknown is not gone."""
+    try:
+        there = psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.AccessDenied:
+        there = True
+    except UNREADABLE:
+        there = False
+    return Process(pid, -1, "") if there else None
+
+
+STOPPED = (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+
+
+def _replaced(p: Process) -> bool:
+    """Tell whether a process has ended, though its pid is there: as a zombie, or as another process."""
+    try:
+        now = psutil.Process(p.pid)
+        return now.status() == psutil.STATUS_ZOMBIE or (p.created > 0 and abs(now.create_time() - p.created) > 1)
+    except psutil.NoSuchProcess:
+        return True
+    except UNREADABLE:
+        return False
 
 
 def _whole(p: Process) -> Process:
@@ -154,7 +191,7 @@ def _whole(p: Process) -> Process:
 def _optional(look: Callable[[], T]) -> T | None:
     try:
         return look()
-    except (psutil.Error, OSError):
+    except UNREADABLE:
         return None
 
 
@@ -162,16 +199,9 @@ def _calls(environ: Mapping[str, str] | None) -> Mapping[str, str] | None:
     return None if environ is None else {k: environ[k] for k in CALL_VARIABLES if k in environ}
 
 
-def _zombie(pid: int) -> bool:
-    with contextlib.suppress(psutil.Error, OSError):
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    return False
-
-
-def _stopped(pid: int) -> bool:
-    with contextlib.suppress(psutil.Error, OSError):
-        return psutil.Process(pid).status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
-    return False
+def _stopped(pid: int) -> bool | None:
+    """Tell whether a process is suspended by a signal; None if it may not be read."""
+    return _optional(lambda: psutil.Process(pid).status() in STOPPED)
 
 
 def _start_ticks(pid: int) -> str:
@@ -181,10 +211,11 @@ def _start_ticks(pid: int) -> str:
     return ""
 
 
-def _same_namespace(domain: str) -> bool:
-    """Tell whether a record's pid namespace is ours: pids of a container or another machine say nothing."""
+def _is_here(domain: str) -> bool:
+    """Tell whether a record's pids are ours: those of a container or another machine say nothing."""
     if not sys.platform.startswith("linux") or ":pid:[" not in domain:
         return True
     with contextlib.suppress(OSError):
-        return domain.endswith(os.readlink("/proc/self/ns/pid"))
+        machine = Path("/etc/machine-id").read_text().strip()
+        return domain == f"linux:{machine}:{os.readlink('/proc/self/ns/pid')}"
     return True
