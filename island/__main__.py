@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import signal
 import sys
 from collections.abc import Sequence
 
@@ -33,14 +32,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    arguments = parser().parse_args(argv)
-    logging.basicConfig(level=logging.INFO if arguments.verbose else logging.ERROR, format="island: %(message)s")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without our signs must not end the program
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return _run(arguments)
+        return _run(argv)
     except KeyboardInterrupt:
         return 0
     except BrokenPipeError:
@@ -48,16 +44,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(argv: Sequence[str] | None) -> int:
     try:
-        code = int(arguments.run(arguments))
+        arguments = parser().parse_args(argv)
+        level = logging.INFO if arguments.verbose else logging.ERROR
+        logging.basicConfig(level=level, format="island: %(message)s")
+        return int(arguments.run(arguments))
     except BaseExceptionGroup as several:
-        for kind in (BrokenPipeError, KeyboardInterrupt):
-            if several.subgroup(kind):
-                raise kind from None
+        if several.subgroup(BrokenPipeError):
+            raise BrokenPipeError from None
         raise
-    sys.stdout.flush()
-    return code
+    finally:
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

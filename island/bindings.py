@@ -37,7 +37,7 @@ class Bindings:
         pid = int(event.key)
         if self._table.same(pid, event.text, event.number):
             self._leave_run(agent, pid)
-            self._note_stopped(agent, event.session, pid, now)
+            self._note_stopped(agent, event.session, self._table.get(pid), now)
         else:
             self._sessions.join(agent, gone(event.session, now, event.key, "exit", "no such process"))
 
@@ -80,14 +80,14 @@ class Bindings:
         """Take note of agents suspended by a signal, or continued."""
         for p in changed:
             for agent, session in self._sessions.having(Kind.OWNER, str(p.pid)):
-                self._note_stopped(agent, session.id, p.pid, now)
+                self._note_stopped(agent, session.id, p, now)
 
-    def _note_stopped(self, agent: Agent, ident: str, pid: int, now: float) -> None:
-        p, held = self._table.get(pid), self._sessions.of(agent, ident).get(Kind.STOPPED, str(pid))
+    def _note_stopped(self, agent: Agent, ident: str, p: Process | None, now: float) -> None:
+        key = str(p.pid) if p else ""
+        held = self._sessions.of(agent, ident).get(Kind.STOPPED, key)
         said = "yes" if p and p.stopped else "no"
         if said != (held.word if held else "no"):
-            stopped = Event(Kind.STOPPED, ident, now, str(pid), said, source="process state")
-            self._sessions.join(agent, stopped)
+            self._sessions.join(agent, Event(Kind.STOPPED, ident, now, key, said, source="process state"))
 
     def retell(self, now: float) -> None:
         """Tell anew what only processes tell: the sessions have forgotten it."""
@@ -181,7 +181,7 @@ class Bindings:
         started = p.created if p.created <= now else 0.0
         owner = Event(Kind.OWNER, session.id, at, str(p.pid), number=started, source="process")
         self._sessions.join(agent, owner)
-        self._note_stopped(agent, session.id, p.pid, now)
+        self._note_stopped(agent, session.id, p, now)
 
     def _free(self, agent: Agent, session: Session) -> list[Process]:
         """Return the processes that may be a session's: not those that say themselves what they run."""

@@ -16,12 +16,19 @@ class RunsAlreadyError(Exception):
     """Another island of this user runs."""
 
 
+class LockError(Exception):
+    """The lock cannot be made: where, and why."""
+
+
 def lock_path() -> Path:
     """Return where the lock lies: in the runtime folder, or where there is none, in the state folder."""
     if "XDG_RUNTIME_DIR" in os.environ or not sys.platform.startswith("linux"):
         with contextlib.suppress(OSError):
             return platformdirs.user_runtime_path("island", ensure_exists=True) / "lock"
-    return platformdirs.user_state_path("island", ensure_exists=True) / "lock"
+    folder = platformdirs.user_state_path("island")
+    with contextlib.suppress(OSError):  # what is wrong with the folder is told when the lock is taken
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / "lock"
 
 
 class Instance:
@@ -33,7 +40,10 @@ class Instance:
 
     def __enter__(self) -> Self:
         """Take the lock. Raise RunsAlreadyError if it is held."""
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise LockError(f"its lock cannot be made: {error}") from error
         try:
             _lock(self._file)
         except OSError:

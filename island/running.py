@@ -7,11 +7,14 @@ through `publish`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
+import signal
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from island.agents import AGENTS
 from island.agents.base import Agent, contained
@@ -151,8 +154,26 @@ class Running:
             self._told_at, self._last = now, snapshot
             try:
                 self._publish(snapshot, spoken)
+            except BrokenPipeError:  # nobody reads any more
+                raise
             except Exception:  # what fails to show is shown anew at the next change
                 log.exception("something could not be shown")
+
+
+async def until_told(work: Coroutine[Any, Any, None], over: asyncio.Event) -> None:
+    """Run `work` until it ends, or until `over` is set: by the caller, Ctrl-C or SIGTERM."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows; not the main thread
+            asyncio.get_running_loop().add_signal_handler(number, over.set)
+    tasks = [asyncio.create_task(work), asyncio.create_task(over.wait())]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def same_but_for_time(one: Snapshot, other: Snapshot) -> bool:

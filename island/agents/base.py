@@ -50,9 +50,9 @@ class Agent:
 
     home: where its files lie, by environment and the user's home folder.
     main: a process is the agent itself; owns: how likely it runs that session, where no record tells (0: it
-    does not); window: it shows sessions that another process runs; tool: it is a command that the agent runs for a tool; role:
-    whose run it is, where only the command line tells; resumes: which session it was started to go on with;
-    single: one process runs one session at a time.
+    does not); window: it shows sessions that another process runs; tool: it is a command that the agent runs
+    for a tool; role: whose run it is, where only the command line tells; resumes: which session it was started
+    to go on with; single: one process runs one session at a time.
     evidence, blind: what the verdicts rest on, and what cannot be seen, for people.
     """
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
-import signal
 import sys
 import tempfile
 import time
@@ -18,6 +16,7 @@ from island.desktop.notify import open_notifier
 from island.model import Snapshot
 from island.notices import Notice, Withdraw
 from island.replay import Replay
+from island.running import until_told
 from island.sequence import Sequence1, SequenceError, parse
 from island.tray.base import Health, open_tray
 from island.tray.menu import QUIT, model
@@ -72,29 +71,25 @@ class Demo:
     async def play(self, stories: list[Sequence1]) -> int:
         """Play the stories, until their end or until told to end."""
         self._over = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-                asyncio.get_running_loop().add_signal_handler(number, self._over.set)
         await self.tray.start()
         await self._notifier.start()
         try:
-            for story in stories:
-                with tempfile.TemporaryDirectory(prefix="island-demo-") as folder:
-                    await self._play_one(Replay(story, Path(folder)))
+            await until_told(self._play_all(stories), self._over)
         finally:
             await self._notifier.stop()
             await self.tray.stop()
         return 0
 
+    async def _play_all(self, stories: list[Sequence1]) -> None:
+        for story in stories:
+            with tempfile.TemporaryDirectory(prefix="island-demo-") as folder:
+                await self._play_one(Replay(story, Path(folder)))
+
     async def _play_one(self, replay: Replay) -> None:
         began = time.monotonic()
         self._spoken = 0
         for at in replay.moments():
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, at / self._speed - (time.monotonic() - began))):
-                    await self._over.wait()
-            if self._over.is_set():
-                return
+            await asyncio.sleep(max(0.0, at / self._speed - (time.monotonic() - began)))
             await self._show(replay)
 
     async def _show(self, replay: Replay) -> None:

@@ -16,7 +16,7 @@ from island.agents import AGENTS
 from island.cli.table import age
 from island.desktop.notify import Health as NoticeHealth
 from island.desktop.notify import open_notifier
-from island.instance import Instance, RunsAlreadyError
+from island.instance import Instance, LockError, RunsAlreadyError
 from island.observer import Observer
 from island.running import homes, look_once
 from island.sources.sweep import sweep
@@ -129,5 +129,5 @@ def _instance() -> Finding:
             return Finding(True, "island: does not run now")
     except RunsAlreadyError:
         return Finding(True, "island: runs")
-    except OSError as error:
-        return Finding(False, f"island: its lock cannot be made: {error}")
+    except LockError as error:
+        return Finding(False, f"island: {error}")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import logging
-import signal
 import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -14,10 +12,10 @@ from typing import Any
 from island.cli.watch import Screen
 from island.desktop import notify
 from island.desktop.notify import open_notifier
-from island.instance import Instance, RunsAlreadyError
+from island.instance import Instance, LockError, RunsAlreadyError
 from island.model import Snapshot
 from island.notices import MANY, Notice, Withdraw
-from island.running import Running, Spoken
+from island.running import Running, Spoken, until_told
 from island.tray.base import Health, open_tray
 from island.tray.menu import QUIT, SEEN, SHOW, model
 
@@ -36,6 +34,9 @@ def run(_: argparse.Namespace) -> int:
     except RunsAlreadyError:
         print("island: runs already; nothing was changed", file=sys.stderr)
         return 3
+    except LockError as error:
+        print(f"island: {error}", file=sys.stderr)
+        return 2
 
 
 class Desk:
@@ -53,21 +54,15 @@ class Desk:
         """Observe and show, until told to end."""
         self._over = asyncio.Event()
         self.running = Running(self._publish)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows; other threads
-                asyncio.get_running_loop().add_signal_handler(number, self._over.set)
         await self.tray.start()
         await self._notifier.start()
-        work = [asyncio.create_task(self.running.run()), asyncio.create_task(self._tell_if_unseen())]
-        over = asyncio.create_task(self._over.wait())
         try:
-            done, _ = await asyncio.wait([over, work[0]], return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            self._begin(self._tell_if_unseen())
+            await until_told(self.running.run(), self._over)
         finally:
-            for task in (*work, over):
+            for task in self._tasks:
                 task.cancel()
-            await asyncio.gather(*work, over, *self._tasks, return_exceptions=True)
+            await asyncio.gather(*self._tasks, return_exceptions=True)
             await self._notifier.stop()
             await self.tray.stop()
         return 0

@@ -10,7 +10,7 @@ from typing import Any
 
 from island.cli.table import table
 from island.model import Snapshot
-from island.running import Running, Spoken
+from island.running import Running, Spoken, until_told
 
 CLEAR = "\x1b[H\x1b[J"
 NAMES = {"your-turn": "needs you", "stalled": "stalled", "working": "working", "idle": "nothing to do"}
@@ -26,8 +26,12 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Show the table until interrupted."""
     screen = Screen(everything=arguments.all)
-    asyncio.run(Running(screen.show).run())
+    asyncio.run(_watch(screen))
     return 0
+
+
+async def _watch(screen: Screen) -> None:
+    await until_told(Running(screen.show).run(), asyncio.Event())
 
 
 class Screen:

@@ -88,7 +88,8 @@ class SystemTable:
         """Look once: which processes that matter have started, changed or ended."""
         pids = set(psutil.pids())
         exited = [self.known.pop(pid) for pid, p in [*self.known.items()] if pid not in pids or _replaced(p)]
-        self.young.update(dict.fromkeys(pids - self.seen | {p.pid for p in exited} & pids, LOOKS))
+        looks = LOOKS if self.seen else 1  # at launch nearly all are what they are
+        self.young.update(dict.fromkeys(pids - self.seen | {p.pid for p in exited} & pids, looks))
         self.seen = pids
         looked = {pid: p for pid in sorted(self.young.keys() & pids) if (p := _read(pid))}
         self.young = {pid: left - 1 for pid, left in self.young.items() if left > 1 and pid in pids}
@@ -116,7 +117,7 @@ class SystemTable:
 
     def get(self, pid: int) -> Process | None:
         """Return a running process, also one that was not known to matter; from now on it does."""
-        if pid not in self.known and (p := _read(pid) or _unreadable(pid)):
+        if pid not in self.known and (p := _read(pid)):
             self.known[pid] = _whole(p)
         return self.known.get(pid)
 
@@ -142,7 +143,10 @@ class SystemTable:
 
 
 def _read(pid: int) -> Process | None:
-    """Read what tells whether a process matters; None if it has ended, a zombie has, or may not be read."""
+    """Read what tells whether a process matters; None if it has ended (a zombie has).
+
+    One that may not be read is nobody's child and has no name: unknown is not gone.
+    """
     try:
         p = psutil.Process(pid)
         with p.oneshot():
@@ -151,19 +155,10 @@ def _read(pid: int) -> Process | None:
                 return None
             return Process(pid, p.ppid(), p.name(), tuple(p.cmdline()), created=p.create_time(),
                            stopped=status in STOPPED)
+    except psutil.AccessDenied:
+        return Process(pid, -1, "")
     except UNREADABLE:
         return None
-
-
-def _unreadable(pid: int) -> Process | None:
-    """Return a process that is there but may not be read: unknown is not gone."""
-    try:
-        there = psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.AccessDenied:
-        there = True
-    except UNREADABLE:
-        there = False
-    return Process(pid, -1, "") if there else None
 
 
 STOPPED = (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
@@ -123,7 +123,7 @@ class Home:
             file.parent.mkdir(exist_ok=True, parents=True)
             file.write_text("{}\n")
             os.utime(file, (1e9, 1e9))
-        wait = [sys.executable, "-S", "-c", "input()"]
+        wait = [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
         self.owners = {f"s{n}": subprocess.Popen(wait, stdin=subprocess.PIPE) for n in range(live)}
         for n, session in enumerate(self.owners):
             self.path(session).write_bytes(b"".join(turns(session, MB if n else 20 * MB)))
@@ -229,12 +229,17 @@ class Observed:
 
     def load(self, length: float) -> dict[str, float]:
         """Measure what it uses from now on, for so many seconds."""
-        before, woken, said = self.system.cpu_times(), self.system.num_ctx_switches(), len(self.said)
+        before, woken, said = self.system.cpu_times(), self._woken(), len(self.said)
         time.sleep(length)
         now, memory = self.system.cpu_times(), self.system.memory_info()
         return {"cpu": (now.user + now.system - before.user - before.system) / length, "rss": memory.rss / MB,
-                "woken": (self.system.num_ctx_switches().voluntary - woken.voluntary) / length,
-                "published": (len(self.said) - said) / length}
+                "woken": (self._woken() - woken) / length, "published": (len(self.said) - said) / length}
+
+    def _woken(self) -> int:
+        """Count how often any of its threads was woken; other systems than Linux do not tell by thread."""
+        threads = Path(f"/proc/{self.system.pid}/task").glob("*/status")
+        lines = (line for thread in threads for line in thread.read_text().splitlines())
+        return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary"))
 
     def end(self) -> None:
         self._process.communicate()
@@ -354,13 +359,17 @@ def first_sight(root: Path) -> Iterator[Row]:
     """At first sight a transcript costs what its last turn does, whatever lies before."""
     figures = {}
     for size in (1, 500):
-        path = history(root, f"s{size}", size * MB, prompt(f"s{size}"), *(next(s) for s in [steps(f"s{size}")] * 40))
+        path = history(root, f"s{size}", size * MB, prompt(f"s{size}"), *work(f"s{size}", 40))
         figures[size] = median(sight(root, path) for _ in range(20))
         yield Row(f"first sight of {size} MB", ms(figures[size]), f"{figures[size] / figures[1]:.2f} of 1 MB")
-    work = steps("long")
-    path = history(root, "long", MB, prompt("long"), *(next(work) for _ in range(20_000)))
-    taken = median(sight(root, path) for _ in range(3))
-    yield Row("first sight of one turn of 20 000 lines", ms(taken), f"{taken / figures[1]:.0f} of 1 MB")
+    for lines in (1000, 4000, 16_000):
+        path = history(root, f"t{lines}", MB, prompt(f"t{lines}"), *work(f"t{lines}", lines))
+        taken = median(sight(root, path) for _ in range(3))
+        yield Row(f"first sight of a turn of {lines} lines", ms(taken), f"{taken / lines * 1e6:.0f} µs a line")
+
+
+def work(session: str, lines: int) -> list[bytes]:
+    return list(islice(steps(session), lines))
 
 
 def sight(root: Path, path: str) -> float:
@@ -368,44 +377,44 @@ def sight(root: Path, path: str) -> float:
     began = time.perf_counter()
     watcher.changed([path], time.time())
     taken = time.perf_counter() - began
-    assert watcher.sessions.rows()[0].verdict.state == "working"  # noqa: S101
+    assert watcher.sessions.rows()[0].verdict.state == "working"
     return taken
 
 
 def throughput(root: Path) -> Iterator[Row]:
     """From bytes to verdict: a block of lines is appended to a followed file, and one look takes them all."""
-    for name, settled in (("one look for all", 10_000), ("a look for each line", 1)):
-        path = history(root, "s", 0, prompt("s"))
-        watcher = observer(root)
-        watcher.changed([path], time.time())
-        work = steps("s")
-        lines = [next(work) for _ in range(10_000 if settled > 1 else 3000)]
-        taken, size = 0.0, sum(map(len, lines))
-        for n in range(0, len(lines), settled):
-            with open(path, "ab") as file:  # noqa: PTH123
-                file.writelines(lines[n : n + settled])
-            began = time.perf_counter()
-            watcher.changed([path], time.time())
-            taken += time.perf_counter() - began
-        yield Row(f"records/s, {name}", f"{len(lines) / taken:,.0f}", f"{size / taken / MB:.0f} MB/s")
-    for others in (0, 200):
-        watcher = observer(root)
-        paths = [history(root, f"o{n}", 0, prompt(f"o{n}")) for n in range(others)]
-        path = history(root, "s", 0, prompt("s"))
-        watcher.changed([*paths, path], time.time())
-        work = steps("s")
-        taken = []
-        for _ in range(300):
-            with open(path, "ab") as file:  # noqa: PTH123
-                file.write(next(work))
-            began = time.perf_counter()
-            watcher.changed([path], time.time())
-            watcher.snapshot(time.time())
-            taken.append(time.perf_counter() - began)
-        yield Row(f"one line and its snapshot, {others} other sessions", ms(median(taken)))
+    path, lines = history(root, "s", 0, prompt("s")), work("s", 10_000)
+    watcher = observer(root)
+    watcher.changed([path], time.time())
+    taken = look(watcher, path, lines)
+    size = sum(map(len, lines)) / MB
+    yield Row("records/s, one look for all", f"{len(lines) / taken:,.0f}", f"{size / taken:.0f} MB/s")
 
 
-BENCHMARKS = {work.__name__: work for work in (latency, idle, fleet, start, first_sight, throughput)}
+def one_line(root: Path) -> Iterator[Row]:
+    """From one line to verdict and snapshot: with many lines before it in its turn, or many other sessions."""
+    base = 0.0
+    for lines, others in ((0, 0), (1000, 0), (4000, 0), (16_000, 0), (0, 20), (0, 200)):
+        watcher = observer(root)
+        path = history(root, "s", 0, prompt("s"), *work("s", lines))
+        watcher.changed([path, *(history(root, f"o{n}", 0, prompt(f"o{n}")) for n in range(others))], time.time())
+        taken = median(look(watcher, path, [line], show=True) for line in work("s", 200))
+        base = base or taken
+        yield Row(f"{lines} lines before it, {others} other sessions", ms(taken), f"{taken / base:.1f} of none")
+
+
+def look(watcher: Observer, path: str, lines: list[bytes], *, show: bool = False) -> float:
+    """Append lines and return how long the look at them takes."""
+    with Path(path).open("ab") as file:
+        file.writelines(lines)
+    began = time.perf_counter()
+    watcher.changed([path], time.time())
+    if show:
+        watcher.snapshot(time.time())
+    return time.perf_counter() - began
+
+
+BENCHMARKS = {work.__name__: work for work in (latency, idle, fleet, start, first_sight, throughput, one_line)}
 
 
 def main(arguments: list[str]) -> None:
