@@ -57,7 +57,8 @@ class Bindings:
         v = view(session)
         if v.owner or v.last is None or v.last.at > now - OLD or not self._table.complete:
             return
-        if not any(agent.owns(p, session) for p in self._free(agent, session)):
+        at = v.last.at
+        if not any(agent.owns(p, session) and was_there(p, at, now) for p in self._free(agent, session)):
             owner = Event(Kind.OWNER, session.id, v.last.at, NOBODY, number=0, source="process")
             self._sessions.join(agent, owner)
             self._sessions.join(agent, gone(session.id, now, NOBODY, "exit", "no process runs it"))

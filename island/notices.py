@@ -45,7 +45,7 @@ HEADLINES: Mapping[Reason, str] = {
 class Notice:
     """One desktop notification: `key` names it for replacing and withdrawing.
 
-    key: "agent/session", or MANY; sessions: the ids it speaks for (more than one: a merged notice).
+    key: "agent/session", or MANY and more; sessions: the ids it speaks for (more than one: a merged notice).
     """
 
     key: str
@@ -156,7 +156,8 @@ def _remember(announced: Mapping[str, None], matters: Iterable[str]) -> Mapping[
 
 
 def _announce(book: Book, ripe: list[Wait]) -> Book:
-    keys = {key_of(w.row): (w.about, MANY if len(ripe) > MERGE_ABOVE else key_of(w.row)) for w in ripe}
+    many = _many([w.row for w in ripe]) if len(ripe) > MERGE_ABOVE else ""
+    keys = {key_of(w.row): (w.about, many or key_of(w.row)) for w in ripe}
     return replace(
         book,
         announced=_remember(book.announced, [w.about for w in ripe]),
@@ -177,9 +178,14 @@ def _notice(row: Row) -> Notice:
     return Notice(key_of(row), row.agent, row.session, reason, title, row.project, row.verdict.turn, (row.session,))
 
 
+def _many(rows: list[Row]) -> str:
+    """Name a merged notice by its first session, so that the next one does not take its place."""
+    return f"{MANY}:{rows[0].session}"
+
+
 def _merged(rows: list[Row]) -> Notice:
     lines = (f"{row.project or row.session}: {row.label or row.agent} {HEADLINES[row.verdict.reason]}" for row in rows)
     first = rows[0]
     title = f"{len(rows)} sessions need you"
-    return Notice(MANY, first.agent, first.session, first.verdict.reason, title, "\n".join(lines),
+    return Notice(_many(rows), first.agent, first.session, first.verdict.reason, title, "\n".join(lines),
                   sessions=tuple(row.session for row in rows))

@@ -15,6 +15,9 @@ from island.claims import ASKS, claim
 from island.leases import LEASES
 from island.model import TURN_BOUND, Event, Kind, Role, Row, Session, State, Verdict, place
 
+#: Source of what a child's verdict puts into its parent's registers.
+LIFTED = "child session"
+
 # -- fold -------------------------------------------------------------------------------------------------
 
 
@@ -22,18 +25,21 @@ def fold(session: Session, event: Event) -> Session:
     """Join one event into a session's registers. Commutative, associative, idempotent."""
     slot = (event.kind, event.key)
     held = session.registers.get(slot)
-    if (held and place(held) >= place(event)) or _outdated(event, session.get(Kind.PROMPT)):
+    if held and place(held) >= place(event):
         return session
-    registers = {**session.registers, slot: event}
-    if event.kind is Kind.PROMPT and not event.key:
-        registers = {k: e for k, e in registers.items() if not _outdated(e, event)}
-    return replace(session, registers=registers)
+    return replace(session, registers={**session.registers, slot: event})
 
 
-def _outdated(event: Event, prompt: Event | None) -> bool:
-    """Tell whether a turn-bound span was opened or closed before the newest turn began."""
+def prune(session: Session) -> Session:
+    """Forget what cannot matter any more: spans of earlier turns."""
+    prompt = session.get(Kind.PROMPT)
+    kept = {slot: e for slot, e in session.registers.items() if prompt is None or not _outdated(e, prompt)}
+    return session if len(kept) == len(session.registers) else replace(session, registers=kept)
+
+
+def _outdated(event: Event, prompt: Event) -> bool:
     bound = event.kind in (Kind.OPENED, Kind.CLOSED) and event.word in TURN_BOUND
-    return bound and prompt is not None and event.at < prompt.at
+    return bound and event.at < prompt.at
 
 
 # -- decide, collapse -------------------------------------------------------------------------------------
@@ -76,15 +82,16 @@ def collapse(rows: Iterable[Row]) -> tuple[State, bool]:
     return first.verdict.state, first.seen and first.verdict.state is State.YOUR_TURN
 
 
-def lift(child: Session, verdict: Verdict, parent: str, now: float) -> tuple[Event, ...]:
-    """Return what a child session's verdict means to its parent: a running child, or an ask."""
-    begun = Event(Kind.OPENED, parent, verdict.since, child.id, "child", source="child session")
+def lift(child: Session, verdict: Verdict, parent: str) -> tuple[Event, ...]:
+    """Return what a child session's verdict means to its parent: a running child, an ask, or an end.
+
+    Derived, and so no evidence to be joined: it takes the place of what was lifted before.
+    """
+    begun = Event(Kind.OPENED, parent, verdict.since, child.id, "child", source=LIFTED)
     word = f"child-{verdict.reason}"
-    asks = replace(begun, key=f"{child.id}:ask", word=word, text=verdict.sure)
-    answered = replace(asks, kind=Kind.CLOSED, at=now)
     if verdict.state is State.WORKING:
-        return (begun, answered)
+        return (begun,)
     if verdict.state is State.YOUR_TURN and word in ASKS:
-        return (asks,)
+        return (begun, replace(begun, key=f"{child.id}:ask", word=word, text=verdict.sure))
     over = verdict.evidence.at if verdict.evidence else verdict.since
-    return (replace(begun, kind=Kind.CLOSED, at=over), answered)
+    return (replace(begun, kind=Kind.CLOSED, at=over),)

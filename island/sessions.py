@@ -9,8 +9,8 @@ from pathlib import PurePath
 
 from island.agents.base import Agent
 from island.claims import claim, view
-from island.model import Event, Kind, Role, Row, Session, State, Verdict
-from island.rules import decide, fold, lift, urgency
+from island.model import Event, Kind, Reason, Role, Row, Session, State, Verdict
+from island.rules import LIFTED, decide, fold, lift, prune, urgency
 
 Key = tuple[str, str]  # agent, session
 
@@ -36,7 +36,7 @@ class Sessions:
     def join(self, agent: Agent, event: Event) -> None:
         """Join an event into its session."""
         before = self.of(agent, event.session)
-        after = fold(before, event)
+        after = prune(fold(before, event))
         if after is not before:
             self._put(agent, after)
 
@@ -84,12 +84,19 @@ class Sessions:
             bind(agent, self.held[key])
             self._touched.discard(key)
             session = self.held[key]
-            before, verdict = self.verdicts.get(key), decide(session, now, self.since)
-            self.verdicts[key] = verdict
+            self.verdicts[key] = verdict = decide(session, now, self.since)
             parent = session.fact("parent")
-            if parent not in ("", ident) and not _same(before, verdict):
-                for event in lift(session, verdict, parent, now):
-                    self.join(agent, event)
+            if parent not in ("", ident):
+                self._put_lifted(agent, parent, ident, lift(session, verdict, parent))
+
+    def _put_lifted(self, agent: Agent, parent: str, child: str, lifted: Iterable[Event]) -> None:
+        """Replace what a child's verdict meant to its parent."""
+        before = self.of(agent, parent)
+        others = {slot: e for slot, e in before.registers.items()
+                  if e.source != LIFTED or e.key not in (child, f"{child}:ask")}
+        registers = {**others, **{(e.kind, e.key): e for e in lifted}}
+        if registers != before.registers:
+            self._put(agent, replace(before, registers=registers))
 
     def _children_first(self, key: Key) -> tuple[bool, Key]:
         return (self.held[key].fact("parent") == "", key)
@@ -98,7 +105,13 @@ class Sessions:
 
     def rows(self) -> list[Row]:
         """Return all sessions of which there is more than hearsay, most urgent first."""
-        return sorted((self._row(key) for key in self.verdicts if _matters(self.held[key])), key=urgency)
+        return sorted((self._row(key) for key in self.verdicts if self._matters(key)), key=urgency)
+
+    def _matters(self, key: Key) -> bool:
+        """Tell whether there is more of a session than hearsay, and more than a start without a turn that is over."""
+        session, verdict = self.held[key], self.verdicts[key]
+        heard_of = all(kind in HEARSAY for kind, _ in session.registers)
+        return not heard_of and (verdict.reason is not Reason.ENDED or view(session).last is not None)
 
     def _row(self, key: Key) -> Row:
         session, verdict, agent = self.held[key], self.verdicts[key], self.agents[key[0]]
@@ -108,8 +121,13 @@ class Sessions:
             role=Role(session.fact("role") or Role.PERSON), label=agent.label,
             project=PurePath(session.fact("cwd").replace("\\", "/")).name,
             title=session.fact("name"), model=session.fact("model"),
-            tokens=int(tokens) if tokens else None, seen=_matter(key, verdict) in self._seen, blind=agent.blind,
+            tokens=int(tokens) if tokens else None, seen=self._is_seen(key), blind=agent.blind,
         )
+
+    def _is_seen(self, key: Key) -> bool:
+        """Tell whether the user knows: it was looked at, or it was the user's own doing."""
+        verdict = self.verdicts[key]
+        return verdict.reason is Reason.INTERRUPTED or _matter(key, verdict) in self._seen
 
     def mark_seen(self, key: Key) -> None:
         """Remember that the user has looked at what a session waits for, until it waits for something else."""
@@ -120,19 +138,6 @@ class Sessions:
     def awake(self) -> set[Key]:
         """Return the sessions that are not idle."""
         return {key for key, verdict in self.verdicts.items() if verdict.state is not State.IDLE}
-
-
-def _matters(session: Session) -> bool:
-    """Tell whether there is more of a session than hearsay, and more than a start without a turn that is over."""
-    if all(kind in HEARSAY for kind, _ in session.registers):
-        return False
-    v = view(session)
-    return v.last is not None or v.gone is None
-
-
-def _same(one: Verdict | None, other: Verdict) -> bool:
-    said = (other.state, other.reason, other.since, other.turn)
-    return one is not None and (one.state, one.reason, one.since, one.turn) == said
 
 
 def _matter(key: Key, verdict: Verdict) -> str:

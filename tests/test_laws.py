@@ -223,7 +223,7 @@ def test_a_subagent_never_ends_its_parents_turn(found, told, now):
     parent = folded(found)
     assert view(parent).over is None
     for number, verdict in enumerate(told):
-        parent = folded(lift(Session("codex", f"child{number % 2}"), verdict, "s", now), parent)
+        parent = folded(lift(Session("codex", f"child{number % 2}"), verdict, "s"), parent)
         assert view(parent).over is None
         assert decide(parent, now, 0.0).reason is not Reason.FINISHED
 

@@ -140,7 +140,7 @@ def test_more_waits_at_once_are_one_notice_that_names_all():
     rows = [wait(f"s{i}", turn=f"t{i}", project=f"p{i}" if i else "", reason="error" if i == 2 else "finished")
             for i in range(5)]
     (notice,) = announced(*rows)
-    assert (notice.key, notice.title) == (MANY, "5 sessions need you")
+    assert (notice.key, notice.title) == (f"{MANY}:s0", "5 sessions need you")
     assert notice.sessions == tuple(f"s{i}" for i in range(5))
     assert notice.body.splitlines()[1:3] == ["p1: codex finished: your turn", "p2: codex stopped with an error"]
     assert notice.body.startswith("s0: ")
@@ -190,7 +190,7 @@ def test_a_merged_notice_stays_until_the_last_of_its_waits_is_over():
     rows = [wait(f"s{i}", turn=f"t{i}") for i in range(4)]
     book, said = after((NOW, rows), (NOW + 5, rows), (NOW + 9, rows[:1]))
     assert [type(s) for s in said] == [Notice]
-    assert advance(book, [], NOW + 10)[1] == (Withdraw(MANY, "s0"),)
+    assert advance(book, [], NOW + 10)[1] == (Withdraw(f"{MANY}:s0", "s0"),)
 
 
 def test_keys_name_agent_and_session_and_matters_name_turn_and_reason():

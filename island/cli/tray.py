@@ -121,7 +121,7 @@ class Desk:
 
     def _answered(self, key: str, _: str) -> None:
         """Take a click on a notice as having seen what it speaks for."""
-        self._seen(lambda name: key in (MANY, name))
+        self._seen(lambda name: key == name or key.startswith(MANY))
 
     def _seen(self, wanted: Callable[[str], bool]) -> None:
         if self.running:
