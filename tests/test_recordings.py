@@ -1,7 +1,7 @@
 """Recordings of the real programs, with the truth: how well island agrees, file by file, as a ratchet.
 
-The recordings lie outside the project (ISLAND_RECORDINGS, else `../shared/recordings`). `ratchet.json` holds the
-figures that were reached: worse fails, and so does better that is not written down. Each figure that is not
+The recordings lie outside the project (ISLAND_RECORDINGS, else `../shared/recordings`). `ratchet/AGENT.json` holds
+the figures that were reached: worse fails, and so does better that is not written down. Each figure that is not
 perfect says why no observer could do better, or what the truth line misses. `--rewrite` writes the figures, never
 a reason.
 """
@@ -18,7 +18,7 @@ from island.sequence import parse, score
 
 HERE = Path(__file__).parent
 FOLDER = Path(os.environ.get("ISLAND_RECORDINGS", HERE.parents[1] / "shared" / "recordings"))
-RATCHET = HERE / "ratchet.json"
+RATCHET = HERE / "ratchet"
 FILES = sorted(f for agent in AGENTS for f in (FOLDER / agent).glob("*.jsonl"))
 PERFECT = {"agree": 100.0, "false": 0, "missed": 0}
 
@@ -31,29 +31,36 @@ def reached(file: Path) -> dict[str, float]:
     return {"agree": round(100 * figures.agree, 2), "false": figures.false, "missed": figures.missed}
 
 
+def ratchet(agent: str) -> dict[str, dict[str, object]]:
+    return json.loads((RATCHET / f"{agent}.json").read_text())
+
+
 @pytest.mark.skipif(not FILES, reason=f"no recordings in {FOLDER}")
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f"{f.parent.name}/{f.stem}")
 def test_agrees_with_the_truth_as_well_as_it_ever_did(file: Path, request: pytest.FixtureRequest):
-    ratchet = json.loads(RATCHET.read_text())
-    name = f"{file.parent.name}/{file.name}"
-    figures, held = reached(file), ratchet.get(name, PERFECT)
+    agent = file.parent.name
+    figures, held = reached(file), ratchet(agent).get(file.name, PERFECT)
     if request.config.getoption("--rewrite"):
-        ratchet[name] = {**held, **figures}
-        ratchet = {k: v for k, v in sorted(ratchet.items()) if v != PERFECT}
-        RATCHET.write_text(json.dumps(ratchet, indent=1) + "\n")
+        entries = {**ratchet(agent), file.name: {**held, **figures}}
+        kept = {k: v for k, v in sorted(entries.items()) if v != PERFECT}
+        (RATCHET / f"{agent}.json").write_text(json.dumps(kept, indent=1) + "\n")
         return
     assert figures == pytest.approx({k: held[k] for k in PERFECT}, abs=0.011), held.get("why", "was perfect")
 
 
-def test_each_imperfect_figure_is_explained():
-    ratchet = json.loads(RATCHET.read_text())
-    assert [name for name, held in ratchet.items() if len(held.get("why", "")) < 40] == []
+@pytest.mark.parametrize("agent", AGENTS)
+def test_each_imperfect_figure_is_explained(agent: str):
+    assert [name for name, held in ratchet(agent).items() if len(held.get("why", "")) < 40] == []
+
+
+#: Over all recordings of an agent, what it must reach at least, in percent of the judged time.
+LEAST = {"claude": 97.0, "codex": 97.0}
 
 
 @pytest.mark.skipif(not FILES, reason=f"no recordings in {FOLDER}")
-@pytest.mark.parametrize(("agent", "least"), [("claude", 97.0), ("codex", 97.0)])
-def test_agrees_over_all_recordings_of_an_agent(agent: str, least: float):
+@pytest.mark.parametrize("agent", AGENTS)
+def test_agrees_over_all_recordings_of_an_agent(agent: str):
     files = [f for f in FILES if f.parent.name == agent]
     sequences = [parse(f.read_text(), str(f)) for f in files]
     figures = [score(s, play(s)) for s in sequences]
-    assert 100 * sum(f.good for f in figures) / sum(f.judged for f in figures) >= least
+    assert 100 * sum(f.good for f in figures) / sum(f.judged for f in figures) >= LEAST.get(agent, 90.0)
