@@ -154,7 +154,7 @@ def test_the_live_record_comes_with_its_process(home):
     program = [sys.executable, "-c", "import time; time.sleep(60)", "--print"]
     with subprocess.Popen(program) as child:
         try:
-            live(home, child.pid, startedAt=int(NOW * 1000) + 60_000)
+            live(home, child.pid, startedAt=int(datetime.now(UTC).timestamp() * 1000) + 60_000)
             assert main(["record", SESSION]) == 0
         finally:
             child.kill()
