@@ -51,6 +51,7 @@ class View:
     owner: Event | None
     gone: Event | None
     live: Event | None
+    spans: tuple[Event, ...]
 
     @property
     def turn(self) -> str:
@@ -71,14 +72,7 @@ class View:
 
     def open(self, *words: str) -> list[Event]:
         """Return the open spans of these words, oldest first."""
-        spans = [e for e in self.session.every(Kind.OPENED) if e.word in words and self._is_open(e)]
-        return sorted(spans, key=lambda e: (place(e), e.key))
-
-    def _is_open(self, span: Event) -> bool:
-        if span.word in TURN_BOUND and self.prompt and span.at < self.prompt.at:
-            return False
-        closed = self.session.get(Kind.CLOSED, span.key)
-        return closed is None or closed.at < span.at
+        return [span for span in self.spans if span.word in words]
 
 
 def _newest(*events: Event | None) -> Event | None:
@@ -97,7 +91,19 @@ def view(session: Session) -> View:
     live = _newest(*session.every(Kind.LIVE))
     if gone or (live and owner and live.text != owner.key):
         live = None
-    return View(session, prompt, last, over, owner, gone, live)
+    spans = sorted((e for e in session.every(Kind.OPENED) if _is_open(session, e, prompt)), key=_by_place_and_key)
+    return View(session, prompt, last, over, owner, gone, live, tuple(spans))
+
+
+def _is_open(session: Session, span: Event, prompt: Event | None) -> bool:
+    if span.word in TURN_BOUND and prompt and span.at < prompt.at:
+        return False
+    closed = session.get(Kind.CLOSED, span.key)
+    return closed is None or closed.at < span.at
+
+
+def _by_place_and_key(span: Event) -> tuple[object, ...]:
+    return (place(span), span.key)
 
 
 def _standing(progress: Event | None, prompt: Event | None, end: Event | None) -> Event | None:

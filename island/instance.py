@@ -22,13 +22,23 @@ class LockError(Exception):
 
 def lock_path() -> Path:
     """Return where the lock lies: in the runtime folder, or where there is none, in the state folder."""
-    if "XDG_RUNTIME_DIR" in os.environ or not sys.platform.startswith("linux"):
+    if not sys.platform.startswith("linux") or _is_ours(os.environ.get("XDG_RUNTIME_DIR", "")):
         with contextlib.suppress(OSError):
             return platformdirs.user_runtime_path("island", ensure_exists=True) / "lock"
     folder = platformdirs.user_state_path("island")
     with contextlib.suppress(OSError):  # what is wrong with the folder is told when the lock is taken
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / "lock"
+
+
+def _is_ours(folder: str) -> bool:
+    """Tell whether a runtime folder is what the standard says: there, of this user, and closed to others."""
+    if sys.platform == "win32":
+        return True
+    with contextlib.suppress(OSError):
+        status = Path(folder).stat() if folder else None
+        return status is not None and status.st_uid == os.getuid() and not status.st_mode & 0o077
+    return False
 
 
 class Instance:

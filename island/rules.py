@@ -33,13 +33,14 @@ def fold(session: Session, event: Event) -> Session:
 def prune(session: Session) -> Session:
     """Forget what cannot matter any more: spans of earlier turns."""
     prompt = session.get(Kind.PROMPT)
-    kept = {slot: e for slot, e in session.registers.items() if prompt is None or not _outdated(e, prompt)}
+    kept = {slot: e for slot, e in session.registers.items() if not outdated(e, prompt)}
     return session if len(kept) == len(session.registers) else replace(session, registers=kept)
 
 
-def _outdated(event: Event, prompt: Event) -> bool:
+def outdated(event: Event, prompt: Event | None) -> bool:
+    """Tell whether a turn-bound span was opened or closed before the newest turn began."""
     bound = event.kind in (Kind.OPENED, Kind.CLOSED) and event.word in TURN_BOUND
-    return bound and event.at < prompt.at
+    return bound and prompt is not None and event.at < prompt.at
 
 
 # -- decide, collapse -------------------------------------------------------------------------------------

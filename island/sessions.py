@@ -10,7 +10,7 @@ from pathlib import PurePath
 from island.agents.base import Agent
 from island.claims import claim, view
 from island.model import Event, Kind, Reason, Role, Row, Session, State, Verdict
-from island.rules import LIFTED, decide, fold, lift, prune, urgency
+from island.rules import LIFTED, decide, fold, lift, outdated, prune, urgency
 
 Key = tuple[str, str]  # agent, session
 
@@ -36,9 +36,11 @@ class Sessions:
     def join(self, agent: Agent, event: Event) -> None:
         """Join an event into its session."""
         before = self.of(agent, event.session)
-        after = prune(fold(before, event))
+        if outdated(event, before.get(Kind.PROMPT)):
+            return
+        after = fold(before, event)
         if after is not before:
-            self._put(agent, after)
+            self._put(agent, prune(after) if event.kind is Kind.PROMPT else after)
 
     def keep_only(self, agent: Agent, ident: str, kinds: Iterable[Kind] = ()) -> None:
         """Forget a session's registers but for these kinds: what told the others has changed."""

@@ -78,6 +78,7 @@ class SystemTable:
     known: dict[int, Process] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
     young: dict[int, int] = field(default_factory=dict)
+    handles: dict[int, psutil.Process] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -87,7 +88,7 @@ class SystemTable:
     def poll(self) -> Change:
         """Look once: which processes that matter have started, changed or ended."""
         pids = set(psutil.pids())
-        exited = [self.known.pop(pid) for pid, p in [*self.known.items()] if pid not in pids or _replaced(p)]
+        exited = [self._forget(pid) for pid in [*self.known] if pid not in pids or self._is_over(pid)]
         looks = LOOKS if self.seen else 1  # at launch nearly all are what they are
         self.young.update(dict.fromkeys(pids - self.seen | {p.pid for p in exited} & pids, looks))
         self.seen = pids
@@ -103,8 +104,27 @@ class SystemTable:
                 del waiting[p.pid]
                 held = self.known.get(p.pid)
                 if held is None or (held.name, held.cmdline) != (p.name, p.cmdline):
-                    self.known[p.pid] = _whole(p)
-                    yield self.known[p.pid]
+                    yield self._know(p)
+
+    def _know(self, p: Process) -> Process:
+        self.known[p.pid] = _whole(p)
+        if p.pid not in self.handles and (handle := _optional(lambda: psutil.Process(p.pid))):
+            self.handles[p.pid] = handle
+        return self.known[p.pid]
+
+    def _forget(self, pid: int) -> Process:
+        self.handles.pop(pid, None)
+        return self.known.pop(pid)
+
+    def _is_over(self, pid: int) -> bool:
+        """Tell whether a process has ended, though its pid is there: as a zombie, or as another process."""
+        handle = self.handles.get(pid)
+        try:
+            return handle is not None and (not handle.is_running() or handle.status() == psutil.STATUS_ZOMBIE)
+        except psutil.NoSuchProcess:
+            return True
+        except UNREADABLE:
+            return False
 
     def stopped(self) -> tuple[Process, ...]:
         """Return the agents whose being suspended by a signal has changed."""
@@ -118,7 +138,7 @@ class SystemTable:
     def get(self, pid: int) -> Process | None:
         """Return a running process, also one that was not known to matter; from now on it does."""
         if pid not in self.known and (p := _read(pid)):
-            self.known[pid] = _whole(p)
+            self._know(p)
         return self.known.get(pid)
 
     def below(self, pid: int) -> Iterable[Process]:
@@ -162,17 +182,6 @@ def _read(pid: int) -> Process | None:
 
 
 STOPPED = (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
-
-
-def _replaced(p: Process) -> bool:
-    """Tell whether a process has ended, though its pid is there: as a zombie, or as another process."""
-    try:
-        now = psutil.Process(p.pid)
-        return now.status() == psutil.STATUS_ZOMBIE or (p.created > 0 and abs(now.create_time() - p.created) > 1)
-    except psutil.NoSuchProcess:
-        return True
-    except UNREADABLE:
-        return False
 
 
 def _whole(p: Process) -> Process:
