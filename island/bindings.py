@@ -35,11 +35,27 @@ class Bindings:
     def told(self, agent: Agent, event: Event, now: float) -> None:
         """Check the process that a record names: it may have ended, or its pid may be another's by now."""
         pid = int(event.key)
+        if self._table.foreign(event.text):
+            return  # what cannot be seen is taken at its word
         if self._table.same(pid, event.text, event.number):
             self._leave_run(agent, pid)
-            self._note_stopped(agent, event.session, self._table.get(pid), now)
+            p = self._table.get(pid)
+            self._note_stopped(agent, event.session, p, now)
+            self._note_role(agent, event.session, p, event.at)
+            self._note_folder(agent, event, p)
         else:
             self._sessions.join(agent, gone(event.session, now, event.key, "exit", "no such process"))
+
+    def _note_folder(self, agent: Agent, event: Event, p: Process | None) -> None:
+        """Note where a session runs whose records do not tell it, or not yet."""
+        if p and p.cwd and not self._sessions.of(agent, event.session).fact("cwd"):
+            self._sessions.join(agent, Event(Kind.FACT, event.session, event.at, "cwd", p.cwd, source="process"))
+
+    def left_running(self, agent: Agent, event: Event, now: float) -> None:
+        """Check a process that a record says was left to run: it may have ended before anybody looked."""
+        if event.text.isdecimal() and self._table.get(int(event.text)) is None:
+            ended = Event(Kind.CLOSED, event.session, now, event.key, event.word, source="no such process")
+            self._sessions.join(agent, ended)
 
     def window(self, agent: Agent, event: Event, now: float) -> Event:
         """Bind a window's mark to the newest window process that was there then."""
@@ -61,7 +77,7 @@ class Bindings:
         if not any(agent.owns(p, session) and was_there(p, at, now) for p in self._free(agent, session)):
             owner = Event(Kind.OWNER, session.id, v.last.at, NOBODY, number=0, source="process")
             self._sessions.join(agent, owner)
-            self._sessions.join(agent, gone(session.id, now, NOBODY, "exit", "no process runs it"))
+            self._sessions.join(agent, gone(session.id, at, NOBODY, "exit", "no process runs it"))
 
     # -- what processes tell --------------------------------------------------------------------------------
 
@@ -100,7 +116,9 @@ class Bindings:
         key = str(p.pid)
         for kind in (Kind.OWNER, Kind.ATTACHED):
             for agent, session in self._sessions.having(kind, key):
-                self._sessions.join(agent, gone(session.id, now, key, "exit", "process"))
+                held = session.get(kind, key)
+                if held and not self._table.foreign(held.text):
+                    self._sessions.join(agent, gone(session.id, now, key, "exit", "process"))
         for agent, session in self._sessions.all():
             for span in view(session).open("process"):
                 if span.text == key:
@@ -166,12 +184,16 @@ class Bindings:
             return
         p = max(owners, key=lambda p: (agent.owns(p, session), not self._runs_another(agent, session, p), p.created))
         self._own(agent, session, p, began, now)
-        if agent.role(p):
-            role = Event(Kind.FACT, session.id, began, "role", agent.role(p) or "", source="process")
-            self._sessions.join(agent, role)
+        self._note_role(agent, session.id, p, began)
         if agent.single:
-            self._leave_others(agent, session.id, str(p.pid), now)
+            self._leave_others(agent, str(p.pid), now)
         self._leave_run(agent, p.pid)
+
+    def _note_role(self, agent: Agent, ident: str, p: Process | None, at: float) -> None:
+        """Note whose run it is, where only the command line of its process tells."""
+        role = agent.role(p) if p else None
+        if role:
+            self._sessions.join(agent, Event(Kind.FACT, ident, at, "role", role, source="process"))
 
     def _runs_another(self, agent: Agent, session: Session, p: Process) -> bool:
         """Tell whether a process of an agent that runs one session at a time has one already."""
@@ -190,11 +212,13 @@ class Bindings:
                 for e in s.every(Kind.OWNER) if e.source != "process"}
         return [p for p in self._table.all() if str(p.pid) not in told]
 
-    def _leave_others(self, agent: Agent, ident: str, pid: str, now: float) -> None:
-        """Note that the process of a session has left those that it ran before."""
-        for other, session in self._sessions.having(Kind.OWNER, pid):
-            if other is agent and session.id != ident:
-                self._sessions.join(agent, gone(session.id, now, pid, "left", "another session"))
+    def _leave_others(self, agent: Agent, pid: str, now: float) -> None:
+        """Note that a process has left the sessions that it ran before the newest."""
+        owned = {s.id: owner for a, s in self._sessions.having(Kind.OWNER, pid)
+                 if a is agent and (owner := s.get(Kind.OWNER, pid)) and view(s).gone is None}
+        newest = max(owned, key=lambda ident: (owned[ident].at, ident), default="")
+        for ident in owned.keys() - {newest}:
+            self._sessions.join(agent, gone(ident, now, pid, "left", "another session"))
 
     def _note_tools(self, agent: Agent, v: View, now: float) -> None:
         """Note whether tool processes run below an owner, and which call each of them belongs to."""

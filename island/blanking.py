@@ -39,6 +39,8 @@ PHRASE_KEYS = frozenset({"waitingFor"})
 PHRASE = re.compile(r"[a-z]{1,12}( [a-z]{1,12}){0,2}")
 #: The name of a tool stands beside the type of its call; any other name may be a person's.
 CALL = re.compile(r"tool|call|function", re.IGNORECASE)
+#: Names that an agent itself gives to a kind of session.
+TAGS = frozenset({"exec"})
 CONNECTED = "mcp__"  # a tool of a connected server bears the server's name
 
 FOLDER_KEYS = frozenset({"cwd", "workdir", "workingDirectory", "working_directory"})
@@ -46,10 +48,20 @@ KEY = re.compile(r"[A-Za-z_$][\w$-]{0,59}", re.ASCII)
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?")
 
+#: A line of a document of keys and values that is no JSON, and the values that tell nothing.
+KEYED = re.compile(r"([a-z_]{1,40}): (\S.*)")
+PLAIN = re.compile(r"true|false|\d+")
+
+#: Keys of what a tool was called with, and of the arguments in it that readers look for.
+CALLED_WITH = frozenset({"input", "arguments"})
+ARGUMENTS = frozenset({"sandbox_permissions", "shell_id", "task_id", "mode", "kind"})
+
 #: What readers know a text by: how it begins, what a notification is about, and whether it asks.
 OPENINGS = (
     "[Request interrupted by user for tool use]", "[Request interrupted by user]",
     "[Request interrupted by user", "Stop hook feedback",
+    "Tool execution cancelled by user", "Error: Tool execution cancelled by user",
+    "Request cancelled by user", "Request interrupted by user",
 )
 TAG = re.compile(r"<[a-z][a-z_-]{0,31}>")
 NOTIFICATION = "<task-notification>"
@@ -68,8 +80,18 @@ def blank(record: bytes) -> bytes:
     try:
         value = orjson.loads(record)
     except orjson.JSONDecodeError:
-        return f"[{len(record)} bytes]".encode()
+        return _keyed(record) or f"[{len(record)} bytes]".encode()
     return orjson.dumps(_value(value, "", {}, 0))
+
+
+def _keyed(record: bytes) -> bytes:
+    """Blank a document of lines `key: value`; what goes on over several lines is left out."""
+    lines = record.decode(errors="replace").splitlines()
+    pairs = [m for line in lines if (m := KEYED.fullmatch(line))]
+    if not pairs or not KEYED.fullmatch(lines[0]):
+        return b""
+    blanked = (v if PLAIN.fullmatch(v) else _string(v, k, {}, 0) for k, v in (m.groups() for m in pairs))
+    return "".join(f"{m[1]}: {value}\n" for m, value in zip(pairs, blanked, strict=True)).encode()
 
 
 def blank_text(text: str) -> str:
@@ -99,6 +121,8 @@ def _value(value: Any, key: str, around: dict[str, Any], depth: int) -> Any:
     if depth > DEEP:
         return None
     match value:
+        case dict() | list() if key in CALLED_WITH and "hookType" not in around:
+            return _strict(value, key, depth)
         case dict():
             return _object(value, depth)
         case list():
@@ -125,8 +149,24 @@ def _string(text: str, key: str, around: dict[str, Any], depth: int) -> str:
     if _kept(text, key, around):
         return text
     if text[:1] in ("{", "["):
-        return _packed(text, depth)
+        return _packed(text, key, depth)
     return blank_text(text)
+
+
+def _strict(value: Any, key: str, depth: int) -> Any:
+    """Blank what a tool was called with: all of it may be the user's own, but for what readers look for."""
+    if depth > DEEP:
+        return None
+    match value:
+        case dict():
+            return {name if KEY.fullmatch(name) else blank_text(name): _strict(item, name, depth + 1)
+                    for name, item in value.items()}
+        case list():
+            return [_strict(item, key, depth + 1) for item in value]
+        case str():
+            return value if key in ARGUMENTS and ID.fullmatch(value) else blank_text(value)
+        case _:
+            return value
 
 
 def _kept(text: str, key: str, around: dict[str, Any]) -> bool:
@@ -138,18 +178,18 @@ def _kept(text: str, key: str, around: dict[str, Any]) -> bool:
         return ID.fullmatch(text) is not None
     if key in PHRASE_KEYS:
         return PHRASE.fullmatch(text) is not None
-    if key == "name" and CALL.search(str(around.get("type", ""))):
+    if key == "name" and (text in TAGS or "arguments" in around or CALL.search(str(around.get("type", "")))):
         return WORD.fullmatch(text) is not None and not text.startswith(CONNECTED)
     return WORD_KEYS.search(key) is not None and WORD.fullmatch(text) is not None
 
 
-def _packed(text: str, depth: int) -> str:
+def _packed(text: str, key: str, depth: int) -> str:
     """Blank JSON that stands in a string, as the arguments of a call do."""
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return blank_text(text)
-    return orjson.dumps(_value(value, "", {}, depth + 1)).decode()
+    return orjson.dumps(_value(value, key if key in CALLED_WITH else "", {}, depth + 1)).decode()
 
 
 # -- command lines ---------------------------------------------------------------------------------------

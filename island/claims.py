@@ -6,7 +6,7 @@ A claim depends on the evidence alone, never on the moment of asking: how it age
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from island.leases import GRACE, LAST_WORDS
@@ -16,6 +16,9 @@ ASKS: Mapping[str, Reason] = {
     "permission": Reason.PERMISSION, "question": Reason.QUESTION, "plan": Reason.PLAN,
     "child-permission": Reason.PERMISSION, "child-question": Reason.QUESTION,
 }
+
+#: Spans that live within the agent's process: what an earlier one opened ended with it.
+PROCESS_BOUND = frozenset({"child", "child-permission", "child-question", "shell"})
 
 #: Open spans of a running turn that mean something other than "a tool runs", most telling first.
 SPAN_LEASES: tuple[tuple[str, str], ...] = (
@@ -84,19 +87,22 @@ def view(session: Session) -> View:
     end, prompt, answer = session.get(Kind.END), session.get(Kind.PROMPT), session.get(Kind.ANSWER)
     if prompt is None:
         prompt, answer = session.get(Kind.PROMPT, KEYLESS), answer or session.get(Kind.ANSWER, KEYLESS)
+    end = _newest(end, _timeless_end(session, prompt))
     progress = _standing(session.get(Kind.PROGRESS), prompt, end)
     last = _newest(prompt, progress, end, answer)
     over = last if last and last.kind in (Kind.END, Kind.ANSWER) else None
     owner, gone = _owner(session, last)
-    live = _newest(*session.every(Kind.LIVE))
-    if gone or (live and owner and live.text != owner.key):
-        live = None
-    spans = sorted((e for e in session.every(Kind.OPENED) if _is_open(session, e, prompt)), key=_by_place_and_key)
+    live = _live(session, owner) if owner and gone is None else None
+    since = owner.number if owner else 0.0
+    spans = sorted((e for e in session.every(Kind.OPENED) if _is_open(session, e, prompt, since)),
+                   key=_by_place_and_key)
     return View(session, prompt, last, over, owner, gone, live, tuple(spans))
 
 
-def _is_open(session: Session, span: Event, prompt: Event | None) -> bool:
+def _is_open(session: Session, span: Event, prompt: Event | None, since: float) -> bool:
     if span.word in TURN_BOUND and prompt and span.at < prompt.at:
+        return False
+    if span.word in PROCESS_BOUND and span.at < since:
         return False
     closed = session.get(Kind.CLOSED, span.key)
     return closed is None or closed.at < span.at
@@ -104,6 +110,15 @@ def _is_open(session: Session, span: Event, prompt: Event | None) -> bool:
 
 def _by_place_and_key(span: Event) -> tuple[object, ...]:
     return (place(span), span.key)
+
+
+def _timeless_end(session: Session, prompt: Event | None) -> Event | None:
+    """Return the end of the newest turn where it carries the turn's key but no time: right after its last record."""
+    end = session.get(Kind.END, prompt.turn) if prompt and prompt.turn else None
+    if end is None or prompt is None:
+        return None
+    told = (session.get(Kind.PROGRESS), session.get(Kind.ANSWER))
+    return replace(end, at=max([prompt.at, *(e.at for e in told if e)]))
 
 
 def _standing(progress: Event | None, prompt: Event | None, end: Event | None) -> Event | None:
@@ -126,15 +141,25 @@ def _owner(session: Session, last: Event | None) -> tuple[Event | None, Event | 
     Records well after the end of the last known owner mean that some unseen process goes on with it.
     """
     owners = sorted(session.every(Kind.OWNER), key=place, reverse=True)
-    for owner in owners:
-        if not _ended(session, owner):
-            return owner, None
+    living = [owner for owner in owners if not _ended(session, owner)]
+    if living:
+        return min(living, key=lambda owner: _calm(_live(session, owner))), None
     if not owners:
         return None, None
     gone = max((e for o in owners if (e := _ended(session, o))), key=place)
     if last and last.at > gone.at + LAST_WORDS:
         return None, None
     return owners[0], gone
+
+
+def _live(session: Session, owner: Event) -> Event | None:
+    """Return what a process itself says of the session."""
+    return _newest(*(e for e in session.every(Kind.LIVE) if e.text == owner.key))
+
+
+def _calm(live: Event | None) -> int:
+    """Rank the processes that have one session open: one that asks before one that works before the others."""
+    return 0 if live and live.word in ASKS else 1 if live and live.word == "busy" else 2
 
 
 def _ended(session: Session, process: Event) -> Event | None:
@@ -200,7 +225,7 @@ def _live_free(v: View) -> Claim | None:
     """The prompt is free: what the history then says, or an interrupt that left no record."""
     if v.live is None or v.live.word not in ("idle", "shell"):
         return None
-    if v.last is None and v.session.get(Kind.LIVE, "busy"):
+    if v.last is None and any(e.word == "busy" for e in v.session.every(Kind.LIVE)):
         return Claim("unwritten", v.live.at, Reason.NEW, v.live)
     if v.last is None or v.abandoned:
         return Claim("idle", v.live.at, Reason.NEW, v.live)

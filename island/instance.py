@@ -1,4 +1,4 @@
-"""One island at a time: a lock in the runtime folder. Shell."""
+"""One island at a time: a lock in the state folder. Shell."""
 
 from __future__ import annotations
 
@@ -21,24 +21,11 @@ class LockError(Exception):
 
 
 def lock_path() -> Path:
-    """Return where the lock lies: in the runtime folder, or where there is none, in the state folder."""
-    if not sys.platform.startswith("linux") or _is_ours(os.environ.get("XDG_RUNTIME_DIR", "")):
-        with contextlib.suppress(OSError):
-            return platformdirs.user_runtime_path("island", ensure_exists=True) / "lock"
+    """Return where the lock lies: in the state folder, which is the same for every kind of login."""
     folder = platformdirs.user_state_path("island")
     with contextlib.suppress(OSError):  # what is wrong with the folder is told when the lock is taken
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / "lock"
-
-
-def _is_ours(folder: str) -> bool:
-    """Tell whether a runtime folder is what the standard says: there, of this user, and closed to others."""
-    if sys.platform == "win32":
-        return True
-    with contextlib.suppress(OSError):
-        status = Path(folder).stat() if folder else None
-        return status is not None and status.st_uid == os.getuid() and not status.st_mode & 0o077
-    return False
 
 
 class Instance:
@@ -56,9 +43,11 @@ class Instance:
             raise LockError(f"its lock cannot be made: {error}") from error
         try:
             _lock(self._file)
-        except OSError:
+        except OSError as error:
             os.close(self._file)
-            raise RunsAlreadyError from None
+            if isinstance(error, BlockingIOError | PermissionError):  # as POSIX and Windows say "held"
+                raise RunsAlreadyError from None
+            raise LockError(f"its lock cannot be taken: {error}") from error
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,

@@ -63,8 +63,8 @@ LEASES: Mapping[str, tuple[Step, ...]] = {
     "no-edit": _ask_after(3.0),
     # A response is complete but nothing of it was recorded: old Codex in a tool, or in a dialog.
     "unrecorded": _ask_after(1.0),
-    # A start-up writes its live record 0.3-1.2 s after its key; the trust dialog comes between.
-    "trust": (Step(State.IDLE, Reason.NEW, 1.5), Step(State.YOUR_TURN, Reason.PERMISSION, 12 * HOUR), _EXPIRED),
+    # A start-up writes its live record 0.3-1.2 s after its key, under load; the trust dialog comes between.
+    "trust": (Step(State.IDLE, Reason.NEW, 2.5), Step(State.YOUR_TURN, Reason.PERMISSION, 12 * HOUR), _EXPIRED),
     # A hand-back with a firm end stands while its process lives ...
     "handed-back": (_WAIT, _EXPIRED),
     # ... and without a known process as long as one may come back to it.

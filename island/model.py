@@ -59,7 +59,8 @@ class Kind(StrEnum):
     PROMPT = "prompt"  # a turn began; word: who began it (user, agent, machine)
     PROGRESS = "progress"  # the main thread went on; word: a working reason
     ANSWER = "answer"  # looks final, may still go on; word: a hand-back reason
-    END = "end"  # the turn is over; word: a hand-back reason; number: background agents left
+    END = "end"  # the turn is over; word: a hand-back reason; number: background agents left. Without a time of
+    # its own (at 0) its key is the turn's
     PLANNED = "planned"  # key: turn; the turn ends in a plan to approve
     OPENED = "opened"  # key: id; word: a span of SPANS; text: the tool's name or command
     CLOSED = "closed"  # key: id

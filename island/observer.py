@@ -34,7 +34,7 @@ PRUNE = 600.0
 WARM = 5.0
 
 #: What a history file said about the turn is forgotten when it is rewritten; the rest came from elsewhere.
-KEPT = frozenset({Kind.OWNER, Kind.GONE, Kind.LIVE, Kind.ATTACHED, Kind.STOPPED, Kind.ALONE})
+KEPT = frozenset({Kind.OWNER, Kind.GONE, Kind.LIVE, Kind.ATTACHED, Kind.STOPPED, Kind.ALONE, Kind.FACT})
 
 
 class Looker(Protocol):
@@ -160,8 +160,8 @@ class Observer:
     def hot(self) -> set[str]:
         """Return the files to look at often: of sessions that are not idle, and what has just changed."""
         awake = self.sessions.awake()
-        return {path for path, f in self._files.items()
-                if f.looked_at > self._looked_at - WARM or any((f.agent.name, s) in awake for s in f.told)}
+        return {path for path, f in self._files.items() if f.source.shape is not Shape.PRESENCE
+                and (f.looked_at > self._looked_at - WARM or any((f.agent.name, s) in awake for s in f.told))}
 
     def _follow(self, path: str) -> Followed | None:
         for agent, source, matches in self._sources:
@@ -204,12 +204,13 @@ class Observer:
         """Forget what histories told of a session; its other ones are read anew at the next look, if any."""
         self.sessions.keep_only(followed.agent, ident, KEPT)
         others = [(path, other) for path, other in self._files.items()
-                  if other is not followed and other.source is followed.source and ident in other.told]
+                  if other is not followed and ident in other.told
+                  and (other.source is followed.source or other.source.side)]
         for path, other in others:
             other.looker = LOOKERS[other.source.shape](path)
             other.told.clear()
         self._doubted |= {path for path, _ in others}
-        return bool(others)
+        return any(other.source is followed.source for _, other in others)
 
     def _enough(self, agent: Agent, event: Event, now: float) -> bool:
         """Tell whether nothing before this event can matter: its turn began here, or it is too old."""
@@ -268,6 +269,8 @@ class Observer:
             self.sessions.join(agent, event)
             if event.kind is Kind.OWNER:
                 self._bindings.told(agent, event, now)
+            if event.kind is Kind.OPENED and event.word == "process":
+                self._bindings.left_running(agent, event, now)
             folded.append(event)
         return folded
 

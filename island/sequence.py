@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
+from math import isfinite
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -117,8 +118,8 @@ def _head(name: str, number: int, head: dict[str, Any]) -> float:
 
 
 def _step(name: str, number: int, fields: dict[str, Any]) -> Step:
-    at = fields.get("at")
-    if not isinstance(at, int | float) or isinstance(at, bool) or at < 0:
+    at: Any = fields.get("at")
+    if _number(at, fields) or at < 0:
         raise SequenceError(name, number, "`at` must be seconds since the start, 0 or more")
     verbs = [v for v in fields if v in VERBS]
     if len(verbs) != 1:
@@ -136,7 +137,7 @@ def _step(name: str, number: int, fields: dict[str, Any]) -> Step:
 
 
 def _path(value: object, _: Mapping[str, Any]) -> str:
-    if not isinstance(value, str) or value[:2] not in ("~/", "@/"):
+    if not isinstance(value, str) or value[:2] not in ("~/", "@/") or value.endswith("/"):
         return "a path must start with ~/ (home) or @/ (project)"
     if ".." in PurePosixPath(value).parts or "\0" in value:
         return "a path must stay below its root"
@@ -178,9 +179,13 @@ def _process(value: object, _: Mapping[str, Any]) -> str:
     for key in ("pid", "ppid"):
         if not isinstance(value.get(key), int):
             return f"{key} must be a whole number"
-    if not isinstance(value.get("cmdline", []), list):
-        return "cmdline must be a list"
-    return ""
+    arguments = value.get("cmdline", [])
+    if not isinstance(arguments, list) or not all(isinstance(a, str) for a in arguments):
+        return "cmdline must be a list of texts"
+    for key in ("name", "cwd"):
+        if not isinstance(value.get(key, ""), str):
+            return f"{key} must be a text"
+    return "created must be a number" if _number(value.get("created", 0), value) else ""
 
 
 def _whole(value: object, _: Mapping[str, Any]) -> str:
@@ -188,7 +193,9 @@ def _whole(value: object, _: Mapping[str, Any]) -> str:
 
 
 def _number(value: object, _: Mapping[str, Any]) -> str:
-    return "" if isinstance(value, int | float) and not isinstance(value, bool) else "must be a number"
+    if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
+        return "must be a number"
+    return ""
 
 
 def _mapping(value: object, _: Mapping[str, Any]) -> str:

@@ -42,10 +42,10 @@ class Sessions:
         if after is not before:
             self._put(agent, prune(after) if event.kind is Kind.PROMPT else after)
 
-    def keep_only(self, agent: Agent, ident: str, kinds: Iterable[Kind] = ()) -> None:
+    def keep_only(self, agent: Agent, ident: str, kinds: frozenset[Kind] = frozenset()) -> None:
         """Forget a session's registers but for these kinds: what told the others has changed."""
         session = self.of(agent, ident)
-        kept = {slot: e for slot, e in session.registers.items() if slot[0] in kinds}
+        kept = {slot: e for slot, e in session.registers.items() if slot[0] in kinds or (kinds and e.source == LIFTED)}
         self._put(agent, replace(session, registers=kept))
 
     def drop(self, agent: Agent, ident: str) -> None:
@@ -123,7 +123,7 @@ class Sessions:
             role=Role(session.fact("role") or Role.PERSON), label=agent.label,
             project=PurePath(session.fact("cwd").replace("\\", "/")).name,
             title=session.fact("name"), model=session.fact("model"),
-            tokens=int(tokens) if tokens else None, seen=self._is_seen(key), blind=agent.blind,
+            tokens=int(tokens) if tokens.isdecimal() else None, seen=self._is_seen(key), blind=agent.blind,
         )
 
     def _is_seen(self, key: Key) -> bool:

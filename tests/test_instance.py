@@ -142,13 +142,34 @@ def test_it_lies_in_the_state_folder_where_there_is_no_runtime_folder(tmp_path, 
         assert lock_path().exists()
 
 
+def lock_path_elsewhere(tmp_path: Path, **environ: str) -> Path:
+    """Return where the lock lies in another process, which must not complain."""
+    where = {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(tmp_path), "HOME": str(tmp_path)} | environ
+    said = subprocess.run(
+        [sys.executable, "-c", "import island.instance; print(island.instance.lock_path())"], text=True, check=True,
+        env={k: v for k, v in os.environ.items() if k != "XDG_RUNTIME_DIR"} | where, capture_output=True,
+    )
+    assert said.stderr == ""
+    return Path(said.stdout.strip())
+
+
 @on_linux
-@pytest.mark.xfail(strict=True, reason="platformdirs warns on standard error, and takes a folder in /tmp")
 def test_no_runtime_folder_is_no_trouble(tmp_path):
     """A login without one is ordinary: cron, a container, ssh without systemd."""
-    where = {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
-    said = subprocess.run(
-        [sys.executable, "-c", "import island.instance; print(island.instance.lock_path())"],
-        env={k: v for k, v in os.environ.items() if k != "XDG_RUNTIME_DIR"} | where, capture_output=True, check=True,
-    )
-    assert said.stderr == b""
+    assert lock_path_elsewhere(tmp_path) == tmp_path / "state" / "island" / "lock"
+
+
+@on_linux
+@pytest.mark.parametrize("whose", ["open to all", "another's"])
+def test_a_runtime_folder_of_another_kind_is_no_trouble(tmp_path, whose):
+    """On WSL it may be open to all, and after `su` it is still the first user's."""
+    folder = tmp_path / "run"
+    folder.mkdir(0o700)
+    if whose == "open to all":
+        folder.chmod(0o755)
+    elif os.getuid() == 0:
+        os.chown(folder, 1, 1)
+    else:
+        pytest.skip("only root can give a folder away")
+    path = lock_path_elsewhere(tmp_path, XDG_RUNTIME_DIR=str(folder))
+    assert path in (folder / "island" / "lock", tmp_path / "state" / "island" / "lock")

@@ -201,7 +201,7 @@ def test_an_answer_without_an_end_is_final_after_a_second():
      ["working(tool)", 3.0, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
     ([owner(), ALONE, keyless_prompt(9), opened(10, KEYLESS, "unrecorded")],
      ["working(tool)", 1.0, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
-    ([opened(10, "trust", "trust")], ["idle(new)", 1.5, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
+    ([opened(10, "trust", "trust")], ["idle(new)", 2.5, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
     ([owner(), prompt(9), live(10, "busy")], ["working(model)", 30 * MINUTE, "stalled(silent)"]),
     ([owner(), prompt(9), event(Kind.STOPPED, 10, "7", "yes")], ["stalled(silent)", 12 * HOUR, "idle(expired)"]),
     ([owner(), prompt(9), live(10, "idle")],

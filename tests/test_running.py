@@ -21,6 +21,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from island.agents import AGENTS
 from island.model import Snapshot, State
 from island.notices import Notice, Withdraw
 from island.running import Running, Spoken, homes, look_once
@@ -28,11 +29,6 @@ from island.running import Running, Spoken, homes, look_once
 DEADLINE = 20  # seconds until a test gives up; a good machine needs a small part of one
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="borrows names the way Linux lends them")
-
-
-def fault(what: str) -> pytest.MarkDecorator:
-    """Mark a test of what island does wrong today; it fails as soon as that is mended."""
-    return pytest.mark.xfail(strict=True, reason=what)
 
 
 def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
@@ -53,11 +49,11 @@ async def until(true: Callable[[], object]) -> None:
 
 
 class Home:
-    """A temporary home: Claude Code's and Codex's folders, once something is written into them."""
+    """A temporary home: the agents' folders, once something is written into them."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.where = {"claude": str(root / ".claude"), "codex": str(root / ".codex")}
+        self.where = {name: agent.home({}, str(root)) for name, agent in AGENTS.items()}
         self.cwd = str(root / "project")
         self.turns = 0
 
@@ -71,7 +67,7 @@ class Home:
     def live(self, session: str, status: str, owner: subprocess.Popen, **more: object) -> Path:
         path = self.root / ".claude" / "sessions" / f"{owner.pid}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        now = int(time.time() * 1000)  # noqa: TID251
+        now = int(time.time() * 1000)
         began = int(psutil.Process(owner.pid).create_time() * 1000) if owner.poll() is None else now
         record = {"pid": owner.pid, "sessionId": session, "cwd": self.cwd, "procStart": start_ticks(owner.pid),
                   "startedAt": began, "updatedAt": now, "statusUpdatedAt": now, "entrypoint": "cli",
@@ -333,7 +329,6 @@ async def test_a_headless_run_is_shown_as_a_machines(home, start):
 # -- what goes wrong -----------------------------------------------------------------------------------------
 
 
-@fault("one record with an impossible pid ends the program")
 @in_loop
 async def test_a_foolish_record_stops_nobody(home):
     foolish = home.root / ".claude" / "sessions" / "1.json"
@@ -344,7 +339,6 @@ async def test_a_foolish_record_stops_nobody(home):
         await shown.until(lambda: shown.of("s2") == "working(model)")
 
 
-@fault("what fails in showing ends the watching")
 @in_loop
 async def test_a_tray_that_fails_once_is_shown_the_next_thing(home):
     class Clumsy(Shown):
@@ -424,13 +418,12 @@ def listing(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def test_one_look_shows_what_is_there(home, start, monkeypatch):
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", home.where["claude"])
-    monkeypatch.setenv("CODEX_HOME", home.where["codex"])
+    monkeypatch.setattr("island.running.homes", lambda: home.where)
     home.prompt("s1")
     home.live("s1", "busy", start())
     home.prompt("s2")
     home.end("s2")
-    rows = look_once().snapshot(time.time()).rows  # noqa: TID251
+    rows = look_once().snapshot(time.time()).rows
     said = {row.session: row.verdict.state for row in rows if row.session in ("s1", "s2")}
     assert said == {"s1": State.WORKING, "s2": State.YOUR_TURN}
 

@@ -8,5 +8,8 @@ from __future__ import annotations
 from island.agents.base import Agent
 from island.agents.claude import CLAUDE
 from island.agents.codex import CODEX
+from island.agents.copilot import COPILOT
+from island.agents.droid import DROID
+from island.agents.kimi import KIMI
 
-AGENTS: dict[str, Agent] = {agent.name: agent for agent in (CLAUDE, CODEX)}
+AGENTS: dict[str, Agent] = {agent.name: agent for agent in (CLAUDE, CODEX, COPILOT, DROID, KIMI)}

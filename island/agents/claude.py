@@ -54,7 +54,7 @@ def _status(o: dict[str, Any], session: str, pid: str, at: float) -> Iterator[Ev
     changed = _milliseconds(o.get("statusUpdatedAt")) or at
     if said:
         turn, source = f"{pid}@{changed:.3f}", f"live record: {status}"
-        yield Event(Kind.LIVE, session, changed, said, said, turn, pid, source=source)
+        yield Event(Kind.LIVE, session, changed, f"{pid}/{said}", said, turn, pid, source=source)
     elif said is None and status:
         yield Event(Kind.UNKNOWN, session, at, word=f"status {status} {waiting}".strip())
 
@@ -92,6 +92,8 @@ TOOL_WORDS = {
     "AskUserQuestion": "question",
     "ExitPlanMode": "plan",
 }
+#: Reasons for a response to stop after which the agent goes on by itself; older versions write None at first.
+UNFINISHED = (None, "tool_use", "max_tokens", "pause_turn", "refusal")
 STOPPING_TOOLS = ("KillShell", "KillBash", "TaskStop")
 
 ERRORS = {
@@ -217,7 +219,7 @@ def _response(message: dict[str, Any], session: str, at: float) -> Iterator[Even
     for call in calls:
         yield from _call(call, session, at)
     text = text_of(content)
-    if message.get("stop_reason") in ("end_turn", "stop_sequence") and text and not calls:
+    if message.get("stop_reason") not in UNFINISHED and text and not calls:
         said = Reason.QUESTION if asks(text) else Reason.FINISHED
         yield Event(Kind.ANSWER, session, at, word=said, source="final text")
     else:

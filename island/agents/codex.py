@@ -145,7 +145,7 @@ def _item(p: dict[str, Any], turn: str, thread: str, at: float) -> Iterator[Even
 
 def _tokens(p: dict[str, Any], thread: str, at: float) -> Iterator[Event]:
     match p:
-        case {"info": {"last_token_usage": {"total_tokens": int(total)}}}:
+        case {"info": {"last_token_usage": {"total_tokens": int(total)}}} if not isinstance(total, bool):
             yield Event(Kind.FACT, thread, at, "tokens", str(total))
         case _:
             return
@@ -203,8 +203,8 @@ def _command(arguments: dict[str, Any]) -> str:
 
 
 def _turn_facts(p: dict[str, Any], thread: str, at: float, _: Record) -> Iterator[Event]:
-    if word(p.get("model")):
-        yield Event(Kind.FACT, thread, at, "model", p["model"])
+    facts = {"model": word(p.get("model")), "cwd": word(p.get("cwd"))}
+    yield from (Event(Kind.FACT, thread, at, key, value) for key, value in facts.items() if value)
     turn = word(p.get("turn_id"))
     key = "" if turn else KEYLESS  # written once more for every model call, and for every retry
     yield Event(Kind.PROGRESS, thread, at, key, Reason.MODEL, turn, source="turn_context")
@@ -268,7 +268,7 @@ def owns(p: Process, session: Session) -> int:
     likely = {
         "exec": "exec" in arguments and _same_folder(p, session),
         "editor": "app-server" in arguments and not server,
-        "terminal": is_window(p) and _same_folder(p, session),
+        "terminal": is_window(p) and (_same_folder(p, session) or session.id in p.cmdline),
         "shared": server,
     }
     if surface in likely:

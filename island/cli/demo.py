@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
         print("island: --speed must be above 0", file=sys.stderr)
         return 2
     try:
-        stories = [parse(Path(f).read_text(), f) for f in arguments.files] or [parse(_story(), "demo")]
+        stories = [parse(Path(f).read_text("utf-8"), f) for f in arguments.files] or [parse(_story(), "demo")]
     except (OSError, UnicodeDecodeError, SequenceError) as error:
         print(f"island: {error}", file=sys.stderr)
         return 2
@@ -49,8 +49,8 @@ def _story() -> str:
     """Return the story that ships with the package; in a checkout it lies among the sequences."""
     shipped = resources.files("island") / "demo.jsonl"
     if shipped.is_file():
-        return shipped.read_text()
-    return (Path(__file__).parents[2] / "sequences" / "fleet" / "demo.jsonl").read_text()
+        return shipped.read_text("utf-8")
+    return (Path(__file__).parents[2] / "sequences" / "fleet" / "demo.jsonl").read_text("utf-8")
 
 
 class Demo:

@@ -20,6 +20,7 @@ from island.instance import Instance, LockError, RunsAlreadyError
 from island.observer import Observer
 from island.running import homes, look_once
 from island.sources.sweep import sweep
+from island.text import safe
 from island.tray.base import Health, open_tray
 
 #: Seconds that a tray gets to take a trial icon, and a daemon to answer.
@@ -46,9 +47,9 @@ def run(_: argparse.Namespace) -> int:
     observer = look_once()
     findings = [*asyncio.run(_desktop()), *_limits(), *_agents(observer), *_drift(observer), _instance()]
     for finding in findings:
-        print(("ok    " if finding.well else "WRONG ") + finding.what)
+        print(("ok    " if finding.well else "WRONG ") + safe(finding.what, 200))
         if finding.advice:
-            print("      " + finding.advice)
+            print("      " + safe(finding.advice, 300))
     return 0 if all(f.well for f in findings) else 1
 
 
@@ -115,7 +116,7 @@ def _agents(observer: Observer) -> Iterator[Finding]:
 def _drift(observer: Observer) -> Iterator[Finding]:
     """Yield what the readers did not know or could not read: the agent's format may have changed."""
     for (agent, kind), count in sorted(observer.tally.unknown.items()):
-        yield Finding(False, f"{AGENTS[agent].label}: {count} records of an unknown kind: {kind}",
+        yield Finding(False, f"{AGENTS[agent].label}: {count} records of an unknown kind: {safe(kind, 40)}",
                       "they are passed over; island may need a newer version")
     for (agent, pattern), count in sorted(observer.tally.unread.items()):
         yield Finding(False, f"{AGENTS[agent].label}: {count} records in {pattern} could not be read")

@@ -15,6 +15,7 @@ from island.cli.table import age
 from island.model import Event, Row, Session
 from island.observer import Observer
 from island.running import look_once
+from island.text import safe
 
 
 def add_parser(commands: Any) -> None:
@@ -43,7 +44,7 @@ def explanation(observer: Observer, row: Row, now: float) -> Iterator[str]:
     """Yield the lines that explain one row."""
     verdict, agent = row.verdict, AGENTS[row.agent]
     session = observer.sessions.held[row.agent, row.session]
-    yield f"{agent.label}, session {row.session}" + (f", {row.project}" if row.project else "")
+    yield f"{agent.label}, session {safe(row.session)}" + (f", {safe(row.project)}" if row.project else "")
     yield f"  {verdict.state} ({verdict.reason}), {verdict.sure}"
     yield f"  since      {_clock(verdict.since)} ({age(now - verdict.since)} ago)"
     yield "  lapses     " + ("never" if isinf(verdict.until) else f"{_clock(verdict.until)}, if nothing else comes")
@@ -68,7 +69,7 @@ def _event(event: Event, now: float) -> str:
     said = " ".join(part for part in (event.kind, event.key, word) if part)
     turn = f" turn {event.turn}" if event.turn else ""
     when = age(now - event.at) + " ago" if event.at > 0 else "no time"
-    return f"{said}{turn} [{event.source or 'record'}, {when}]"
+    return safe(f"{said}{turn} [{event.source or 'record'}, {when}]", 200)
 
 
 def _clock(at: float) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
+from glob import escape
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -39,7 +40,7 @@ NOTE = (
 )
 
 #: What a name of a file or folder may be without telling of its user: numbers, dates, ids.
-PLAIN_NAME = re.compile(r"\d+|(rollout-[\dT-]+-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+PLAIN_NAME = re.compile(r"(inuse\.)?\d+|(rollout-[\dT-]+-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def sessions(agent: Agent, prefix: str) -> set[str]:
 
 def _files(agent: Agent, source: Source) -> list[str]:
     home = homes()[agent.name]
-    return sorted(file.path for file in sweep([str(PurePath(home) / source.pattern)]))
+    return sorted(file.path for file in sweep([f"{escape(home)}/{source.pattern}"]))
 
 
 def read(source: Source, path: str, about: str = "") -> Iterator[Told]:
@@ -154,7 +155,7 @@ def evidence(agent: Agent, ident: str) -> Iterator[list[Told]]:
     """
     for source in agent.sources:
         files = _files(agent, source)
-        own = {path for path in files if ident in PurePath(path).name}
+        own = {path for path in files if any(ident in part for part in PurePath(path).parts[-2:])}
         folders = {PurePath(path).parent for path in own}
         few = source.shape is not Shape.LINES or "*" not in source.pattern
         for path in files:

@@ -30,12 +30,18 @@ def run(arguments: argparse.Namespace) -> int:
     except (OSError, SequenceError) as error:
         print(f"island: {error}", file=sys.stderr)
         return 2
-    if arguments.score:
-        return _score(sequences)
+    try:
+        return _score(sequences) if arguments.score else _play(sequences, as_json=arguments.json)
+    except OSError as error:  # a path that is a file in one step and a folder in another
+        print(f"island: a step cannot be played: {error}", file=sys.stderr)
+        return 2
+
+
+def _play(sequences: list[Sequence1], *, as_json: bool) -> int:
     wrong: list[str] = []
     for sequence in sequences:
         lines = play(sequence)
-        print("\n".join(map(json.dumps, lines) if arguments.json else _told(sequence, lines)))
+        print("\n".join(map(json.dumps, lines) if as_json else _told(sequence, lines)))
         wrong += check(sequence)
     for difference in wrong:
         print(f"island: {difference}", file=sys.stderr)

@@ -20,6 +20,11 @@ def age(seconds: float) -> str:
     return f"{int(seconds)} s"
 
 
+def short(session: str) -> str:
+    """Return enough of a session's id to tell it by: some agents begin all of theirs with one word."""
+    return safe(session.rpartition("_")[2][:8])
+
+
 def shown(rows: Iterable[Row], *, everything: bool) -> list[Row]:
     """Return the rows that a person wants to see: their own sessions, and of the idle ones those that live."""
     if everything:
@@ -35,14 +40,14 @@ def cells(row: Row, now: float) -> tuple[str, ...]:
     doubt = "?" if verdict.sure is Sure.INFERRED and verdict.state is not State.IDLE else ""
     project = row.project if row.role is Role.PERSON else f"{row.project} ({row.role})"
     return (f"{MARKS[verdict.state]} {verdict.state}{doubt}", verdict.reason, safe(project), row.agent,
-            age(now - verdict.since) if verdict.since > 0 else "", safe(row.session[:8]))
+            age(now - verdict.since) if verdict.since > 0 else "", short(row.session))
 
 
 def table(snapshot: Snapshot, *, everything: bool = False) -> str:
     """Return a snapshot as text: a heading, a line per session, and what is wrong."""
     rows = [cells(r, snapshot.at) for r in shown(snapshot.rows, everything=everything)]
     lines = _aligned([HEADINGS, *rows]) if rows else ["no sessions: nothing needs you"]
-    return "\n".join([*lines, *(f"! {trouble}" for trouble in snapshot.trouble)])
+    return "\n".join([*lines, *(f"! {safe(trouble, 120)}" for trouble in snapshot.trouble)])
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -14,7 +14,7 @@ from island.desktop import notify
 from island.desktop.notify import open_notifier
 from island.instance import Instance, LockError, RunsAlreadyError
 from island.model import Snapshot
-from island.notices import MANY, Notice, Withdraw
+from island.notices import Notice, Withdraw
 from island.running import Running, Spoken, until_told
 from island.tray.base import Health, open_tray
 from island.tray.menu import QUIT, SEEN, SHOW, model
@@ -121,7 +121,8 @@ class Desk:
 
     def _answered(self, key: str, _: str) -> None:
         """Take a click on a notice as having seen what it speaks for."""
-        self._seen(lambda name: key == name or key.startswith(MANY))
+        shown = self.running.book.shown if self.running else {}
+        self._seen({key, *(name for name, (_, notice) in shown.items() if notice == key)}.__contains__)
 
     def _seen(self, wanted: Callable[[str], bool]) -> None:
         if self.running:

@@ -11,7 +11,7 @@ from dbus_fast import Message, Variant
 from dbus_fast.aio import MessageBus
 
 from island.desktop.bus import BUS, BusError, Peer, call, keep, listen, owner
-from island.desktop.notify import BODY_WIDTH, BUTTONS, MUTE, SHOW, TITLE_WIDTH, Health, OnNoticeAction
+from island.desktop.notify import BUTTONS, SEEN, TITLE_WIDTH, Health, OnNoticeAction, lines
 from island.notices import Notice
 from island.text import markup, safe
 from island.tray.icon import draw
@@ -35,6 +35,7 @@ class FreedesktopNotifier:
         self._bus: MessageBus | None = None
         self._abilities: frozenset[str] | None = None
         self._live: dict[str, tuple[int, Notice]] = {}  # by the notice's key; the daemon's number for it
+        self._unsaid: dict[str, Notice] = {}
         self._one_by_one = asyncio.Lock()  # else a withdrawal could overtake its notice
         self._task: asyncio.Task[None] | None = None
         self.health = Health.NO_BUS
@@ -59,7 +60,10 @@ class FreedesktopNotifier:
         async with self._one_by_one:
             bus = self._bus
             number, shown = self._live.get(notice.key, (0, None))
-            if bus is None or notice == shown:
+            if notice == shown:
+                return
+            self._unsaid[notice.key] = notice  # until it is on the screen: a daemon may come later
+            if bus is None:
                 return
             try:
                 arguments = _arguments(notice, number, await self._read_abilities(bus))
@@ -67,12 +71,14 @@ class FreedesktopNotifier:
             except BusError as error:
                 log.warning("notice not shown: %s", error)
                 return
+            del self._unsaid[notice.key]
             if self._bus is bus:  # else the number belongs to a daemon that is gone
                 self._live[notice.key] = (number, notice)
 
     async def withdraw(self, key: str) -> None:
         """Take the notice away, if it is still up."""
         async with self._one_by_one:
+            self._unsaid.pop(key, None)
             number, _ = self._live.pop(key, (0, None))
             if number and self._bus:
                 with suppress(BusError):  # it was closed at the same moment
@@ -94,6 +100,9 @@ class FreedesktopNotifier:
             while True:
                 hint.clear()
                 self.health = await self._look(bus)
+                if self.health is Health.READY:
+                    for notice in list(self._unsaid.values()):
+                        await self.show(notice)
                 await hint.wait()
         finally:
             self._bus, self.health = None, Health.NO_BUS
@@ -120,11 +129,10 @@ class FreedesktopNotifier:
         return self._abilities
 
     def _acted(self, message: Message) -> None:
-        number, action = message.body
+        number, _ = message.body
         for key, (live, _) in self._live.items():
             if live == number:
-                chosen = MUTE if action == MUTE else SHOW
-                asyncio.get_running_loop().call_soon(self._on_action, key, chosen)
+                asyncio.get_running_loop().call_soon(self._on_action, key, SEEN)
 
     def _closed(self, message: Message) -> None:
         number = message.body[0]
@@ -133,11 +141,11 @@ class FreedesktopNotifier:
 
 def _arguments(notice: Notice, replaces: int, abilities: frozenset[str]) -> tuple[Any, ...]:
     """Return the arguments of Notify."""
-    body = safe(notice.body.strip().partition("\n")[0], BODY_WIDTH)
+    body = lines(notice.body)
     # Elsewhere escapes would be shown as they are; but some daemons read markup without saying so.
     body = markup(body) if "body-markup" in abilities else body.replace("<", "\u2039")
-    # "default" is a click on the text; some daemons make a button of it as well, so there is no other "Show".
-    actions = ["default", BUTTONS[SHOW], MUTE, BUTTONS[MUTE]]
+    # "default" is a click on the text; some daemons make a button of it as well, so there is no other.
+    actions = ["default", BUTTONS[SEEN]]
     hints = {
         "desktop-entry": Variant("s", "island"),
         "category": Variant("s", "im.received"),

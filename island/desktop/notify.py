@@ -8,15 +8,22 @@ from enum import StrEnum
 from typing import Protocol
 
 from island.notices import Notice
+from island.text import safe
 
 #: Called in the event loop with a notice's key and the action that the user chose on it.
 OnNoticeAction = Callable[[str, str], None]
 
-#: Actions on a notice. An observer never answers for the user, so there are no others.
-SHOW, MUTE = "show", "mute"
-BUTTONS: Mapping[str, str] = {SHOW: "Show", MUTE: "Mute"}
+#: Actions on a notice. An observer never answers for the user, so there is no other.
+SEEN = "seen"
+BUTTONS: Mapping[str, str] = {SEEN: "Mark seen"}
 
 TITLE_WIDTH, BODY_WIDTH = 80, 200
+MOST_LINES = 6
+
+
+def lines(body: str) -> str:
+    """Return a notice's body made safe, line by line: a merged one names each session on its own."""
+    return "\n".join(safe(line, BODY_WIDTH) for line in body.strip().splitlines()[:MOST_LINES])
 
 
 class Health(StrEnum):

@@ -12,7 +12,7 @@ from typing import Any
 
 from platformdirs import user_state_path
 
-from island.desktop.notify import BODY_WIDTH, BUTTONS, SHOW, TITLE_WIDTH, Health, OnNoticeAction
+from island.desktop.notify import BUTTONS, SEEN, TITLE_WIDTH, Health, OnNoticeAction, lines
 from island.notices import Notice
 from island.text import safe
 from island.tray.icon import draw
@@ -54,7 +54,7 @@ class PortableNotifier:
         if self._live.get(notice.key) == notice:
             return
         title = safe(notice.title, TITLE_WIDTH)
-        body = safe(notice.body.strip().partition("\n")[0], BODY_WIDTH)
+        body = lines(notice.body)
         try:
             async with asyncio.timeout(TIMEOUT):
                 if self.health is Health.SHOW_ONLY:
@@ -104,7 +104,7 @@ class PortableNotifier:
             title, body,
             identifier=_identifier(key),
             buttons=tuple(Button(text, chosen(action), action) for action, text in BUTTONS.items()),
-            on_clicked=chosen(SHOW),
+            on_clicked=chosen(SEEN),
         )
 
 

@@ -54,6 +54,9 @@ class Table(Protocol):
     def all(self) -> Iterable[Process]:
         """Return all known processes."""
 
+    def foreign(self, guard: str) -> bool:
+        """Tell whether a record was written in another pid namespace or on another machine."""
+
     def same(self, pid: int, guard: str, started: float) -> bool:
         """Tell whether the process with this pid runs, and is still the one that a record was written by."""
 
@@ -149,10 +152,14 @@ class SystemTable:
         """Return all known processes."""
         return self.known.values()
 
+    def foreign(self, guard: str) -> bool:
+        """Tell whether a record was written in another pid namespace or on another machine."""
+        return not _is_here(guard.partition(" ")[2])
+
     def same(self, pid: int, guard: str, started: float) -> bool:
         """Compare start time and namespace with what the record says; what cannot be compared passes."""
-        ticks, _, domain = guard.partition(" ")
-        if not _is_here(domain):
+        ticks = guard.partition(" ")[0]
+        if self.foreign(guard):
             return True
         p = self.get(pid)
         if p is None:

@@ -170,7 +170,7 @@ def _menu(summary: str, rows: Sequence[Row], trouble: Sequence[str], now: float)
         yield MenuRow(f"trouble:{number}", text, RowKind.HEADING, enabled=False)
     if trouble:
         yield _line("actions")
-    unseen = any(row.verdict.state is State.YOUR_TURN and not row.seen for row in rows)
+    unseen = any(row.verdict.state in (State.YOUR_TURN, State.STALLED) and not row.seen for row in rows)
     yield MenuRow(SEEN, "Mark all seen", RowKind.ACTION, enabled=unseen)
     yield MenuRow(QUIT, "Quit island", RowKind.ACTION)
 

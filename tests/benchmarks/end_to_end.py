@@ -5,7 +5,7 @@ files in 200 folders and some live sessions whose owners are real processes. Tim
 who else uses it; a ratio of two figures of one run says more. With --profile, each observed process leaves a
 profile there, for `python -m pstats`.
 """
-# ruff: noqa: T201, TID251
+# ruff: noqa: T201
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import psutil
 
+from island.agents import AGENTS
 from island.model import Snapshot
 from island.observer import Observer
 from island.replay import RecordedTable
@@ -160,6 +161,10 @@ def inhabited(root: Path, live: int) -> Iterator[Home]:
         home.end()
 
 
+def homes_in(root: str) -> dict[str, str]:
+    return {name: agent.home({}, root) for name, agent in AGENTS.items()}
+
+
 # -- the observed process ------------------------------------------------------------------------------------
 
 
@@ -175,8 +180,7 @@ def observe(home: str, profile: str) -> None:
 
     async def work() -> None:
         print(json.dumps({"at": time.monotonic(), "changed": {}}), flush=True)
-        where = {"claude": f"{home}/.claude", "codex": f"{home}/.codex"}
-        task = asyncio.create_task(Running(publish, where).run())
+        task = asyncio.create_task(Running(publish, homes_in(home)).run())
         asyncio.get_running_loop().add_reader(sys.stdin.fileno(), task.cancel)
         await asyncio.wait([task])
 
@@ -341,7 +345,7 @@ def start(root: Path) -> Iterator[Row]:
 
 def observer(root: Path) -> Observer:
     table = RecordedTable(frozenset())
-    return Observer({"claude": str(root / ".claude"), "codex": str(root / ".codex")}, table, time.time())
+    return Observer(homes_in(str(root)), table, time.time())
 
 
 def history(root: Path, session: str, size: int, *last: bytes) -> str:

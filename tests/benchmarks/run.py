@@ -162,7 +162,7 @@ async def watching(folder: Path, hot: list[Path]) -> Iterator[Watch]:
     watch = Watch(
         lambda: [Root(str(folder)), Root(str(folder.parent), deep=False)],
         lambda: [str(path) for path in hot],
-        partial(sweep, patterns, time.time() - 7 * 86400),  # noqa: TID251
+        partial(sweep, patterns, time.time() - 7 * 86400),
         wanted=matcher(patterns),
     )
     run = asyncio.create_task(watch.run())
@@ -205,7 +205,7 @@ def idle(folder: Path) -> Iterator[Row]:
 
     files = tree(folder)
     looks, woken = asyncio.run(measure(files[::250], 20))
-    sweeps = seconds(lambda: sweep([f"{folder}/*/*.jsonl"], time.time() - 7 * 86400), 5) / 60  # noqa: TID251
+    sweeps = seconds(lambda: sweep([f"{folder}/*/*.jsonl"], time.time() - 7 * 86400), 5) / 60
     yield Row("idle: watcher and hot set", f"{looks:.2%} of a core", f"{woken} wake-ups a second")
     yield Row("idle: with a sweep a minute", f"{looks + sweeps:.2%} of a core", "0.50% is the goal")
 
