@@ -55,7 +55,8 @@ def _run(argv: Sequence[str] | None) -> int:
             raise BrokenPipeError from None
         raise
     finally:
-        sys.stdout.flush()
+        if sys.stdout:  # without a console there is none
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

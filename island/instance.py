@@ -22,10 +22,18 @@ class LockError(Exception):
 
 def lock_path() -> Path:
     """Return where the lock lies: in the state folder, which is the same for every kind of login."""
-    folder = platformdirs.user_state_path("island")
-    with contextlib.suppress(OSError):  # what is wrong with the folder is told when the lock is taken
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder / "lock"
+    return platformdirs.user_state_path("island") / "lock"
+
+
+def runs() -> bool:
+    """Tell whether an island runs, and change nothing."""
+    if not lock_path().exists():
+        return False
+    try:
+        with Instance():
+            return False
+    except RunsAlreadyError:
+        return True
 
 
 class Instance:
@@ -37,6 +45,8 @@ class Instance:
 
     def __enter__(self) -> Self:
         """Take the lock. Raise RunsAlreadyError if it is held."""
+        with contextlib.suppress(OSError):  # what is wrong with the folder is told by what follows
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:

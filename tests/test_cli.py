@@ -51,9 +51,10 @@ class Home:
     def __init__(self, root: Path) -> None:
         self.root = root / "home"
         self.root.mkdir()
-        self.runtime = root / "run"
-        self.runtime.mkdir(0o700)
-        self.environ = {"HOME": str(self.root), "XDG_RUNTIME_DIR": str(self.runtime), "PATH": os.defpath,
+        self.state = root / "state"
+        (root / "run").mkdir(0o700)  # an empty one: else the bus of whoever runs the tests is found
+        self.environ = {"HOME": str(self.root), "XDG_RUNTIME_DIR": str(root / "run"), "PATH": os.defpath,
+                        "XDG_STATE_HOME": str(self.state),
                         "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "LINES": "40", "COLUMNS": "120"}
         self.owners: list[subprocess.Popen] = []
         self.own(SESSION, "idle")
@@ -244,9 +245,7 @@ def test_no_word_of_a_prompt_is_shown(home, command):
 EVIL = "\x1b]0;gotcha\x07\x1b[2J\u202e"
 
 
-@pytest.mark.parametrize("command", [
-    ("status", "--all"), pytest.param(("explain", EVIL), marks=fault("ids and facts are shown as they are")),
-])
+@pytest.mark.parametrize("command", [("status", "--all"), ("explain", EVIL)])
 def test_nothing_that_an_agent_wrote_acts_on_the_terminal(home, command):
     home.append(EVIL + OTHER, record("user", promptId=EVIL, cwd=f"/home/dev/{EVIL}", version=EVIL,
                                      message={"role": "user", "content": EVIL}))
@@ -494,11 +493,9 @@ def test_a_second_start_after_the_first_was_killed_runs(home, begin):
 
 
 def test_without_a_place_for_its_lock_it_says_so(home):
-    state = home.root / "state"
-    state.mkdir()
-    for folder in (home.runtime, state):
-        (folder / "island").touch()
-    done = home.run(XDG_STATE_HOME=str(state))
+    home.state.mkdir()
+    (home.state / "island").touch()
+    done = home.run()
     assert done.returncode == 2
     assert done.stderr.startswith("island: ")
     assert done.stderr.count("\n") == 1

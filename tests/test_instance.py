@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from island.instance import Instance, RunsAlreadyError, lock_path
+from island.instance import Instance, LockError, RunsAlreadyError, lock_path
 
 HOLD = """
 import sys
@@ -114,62 +116,41 @@ def test_nothing_is_written_into_it(lock):
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="asks for the XDG folders")
 
 
-def runtime(tmp_path: Path) -> Path:
-    """Make a runtime folder as the system makes it: nobody else may look into it."""
-    tmp_path.joinpath("run").mkdir(0o700)
-    return tmp_path / "run"
-
-
 @on_linux
-def test_it_lies_in_the_runtime_folder(tmp_path, monkeypatch):
-    folder = runtime(tmp_path)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-    assert lock_path() == folder / "island" / "lock"
+def test_it_lies_in_a_state_folder_that_nobody_else_may_look_into(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with Instance() as instance, pytest.raises(RunsAlreadyError), Instance():
         pytest.fail("both hold it")
-    assert instance.path == folder / "island" / "lock"
+    assert instance.path == lock_path() == tmp_path / "state" / "island" / "lock"
+    assert stat.S_IMODE(instance.path.parent.stat().st_mode) == 0o700
 
 
 @on_linux
-def test_it_lies_in_the_state_folder_where_there_is_no_runtime_folder(tmp_path, monkeypatch):
-    def refuse(*_: object, **__: object) -> Path:
-        raise PermissionError
-
-    monkeypatch.setattr("platformdirs.user_runtime_path", refuse)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert lock_path() == tmp_path / "state" / "island" / "lock"
-    with Instance():
-        assert lock_path().exists()
-
-
-def lock_path_elsewhere(tmp_path: Path, **environ: str) -> Path:
-    """Return where the lock lies in another process, which must not complain."""
-    where = {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(tmp_path), "HOME": str(tmp_path)} | environ
+@pytest.mark.parametrize("runtime", ["", "/nowhere", "/tmp", "/proc/1"])
+def test_all_logins_of_a_user_have_one_lock_and_none_complains(tmp_path, runtime):
+    """A runtime folder may be missing (cron, ssh), open to all (WSL), or still that of the user before `su`."""
+    where = {"XDG_STATE_HOME": str(tmp_path), "HOME": str(tmp_path), "XDG_RUNTIME_DIR": runtime}
     said = subprocess.run(
         [sys.executable, "-c", "import island.instance; print(island.instance.lock_path())"], text=True, check=True,
-        env={k: v for k, v in os.environ.items() if k != "XDG_RUNTIME_DIR"} | where, capture_output=True,
+        env={k: v for k, v in (os.environ | where).items() if v}, capture_output=True,
     )
-    assert said.stderr == ""
-    return Path(said.stdout.strip())
+    assert (said.stdout.strip(), said.stderr) == (str(tmp_path / "island" / "lock"), "")
 
 
 @on_linux
-def test_no_runtime_folder_is_no_trouble(tmp_path):
-    """A login without one is ordinary: cron, a container, ssh without systemd."""
-    assert lock_path_elsewhere(tmp_path) == tmp_path / "state" / "island" / "lock"
+def test_a_lock_that_cannot_be_made_is_told_with_its_place(tmp_path, monkeypatch):
+    (tmp_path / "island").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with pytest.raises(LockError, match=re.escape(str(tmp_path / "island" / "lock"))), Instance():
+        pytest.fail("there is no place for it")
 
 
-@on_linux
-@pytest.mark.parametrize("whose", ["open to all", "another's"])
-def test_a_runtime_folder_of_another_kind_is_no_trouble(tmp_path, whose):
-    """On WSL it may be open to all, and after `su` it is still the first user's."""
-    folder = tmp_path / "run"
-    folder.mkdir(0o700)
-    if whose == "open to all":
-        folder.chmod(0o755)
-    elif os.getuid() == 0:
-        os.chown(folder, 1, 1)
-    else:
-        pytest.skip("only root can give a folder away")
-    path = lock_path_elsewhere(tmp_path, XDG_RUNTIME_DIR=str(folder))
-    assert path in (folder / "island" / "lock", tmp_path / "state" / "island" / "lock")
+def test_a_file_system_without_locks_is_not_taken_for_another_island(lock, monkeypatch):
+    def refuse(_: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("island.instance._lock", refuse)
+    before = open_files()
+    with pytest.raises(LockError), Instance(lock):
+        pytest.fail("nobody can hold it")
+    assert open_files() == before

@@ -16,7 +16,7 @@ from island.agents import AGENTS
 from island.cli.table import age
 from island.desktop.notify import Health as NoticeHealth
 from island.desktop.notify import open_notifier
-from island.instance import Instance, LockError, RunsAlreadyError
+from island.instance import LockError, runs
 from island.observer import Observer
 from island.running import homes, look_once
 from island.sources.sweep import sweep
@@ -126,9 +126,6 @@ def _drift(observer: Observer) -> Iterator[Finding]:
 
 def _instance() -> Finding:
     try:
-        with Instance():
-            return Finding(True, "island: does not run now")
-    except RunsAlreadyError:
-        return Finding(True, "island: runs")
+        return Finding(True, "island: runs" if runs() else "island: does not run now")
     except LockError as error:
         return Finding(False, f"island: {error}")

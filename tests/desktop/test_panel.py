@@ -124,7 +124,7 @@ async def test_a_notice_is_shown_replaced_clicked_and_withdrawn(desk):
     await notices.show(NOTICE)
     await bubbles(desk, 1)
     await asyncio.to_thread(desk.click, 900, 70, 2)  # dunst acts on the middle button
-    await eventually(lambda: chosen == [("claude/s1", "show")])
+    await eventually(lambda: chosen == [("claude/s1", "seen")])
     await bubbles(desk, 0)
     await asyncio.to_thread(desk.kill_dunst)
     await asyncio.to_thread(desk.start_dunst)
