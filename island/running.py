@@ -13,6 +13,8 @@ import os
 import signal
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from glob import has_magic
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -134,9 +136,12 @@ class Running:
 
     def _roots(self) -> Iterable[Root]:
         for agent in AGENTS.values():
-            for first, *rest in {tuple(source.pattern.split("/")) for source in agent.sources}:
-                home = self.where[agent.name]
-                yield Root(f"{home}/{first}") if rest else Root(home, deep=False)
+            for source in agent.sources:
+                *folders, _ = source.pattern.split("/")
+                named = list(takewhile(lambda part: not has_magic(part), folders))
+                # A file with a full name needs but its own folder; what lies below that may be huge.
+                exact = named == folders and not has_magic(source.pattern)
+                yield Root("/".join([self.where[agent.name], *named]), deep=not exact)
 
     def _sweep(self) -> list[Found]:
         return sweep(self.observer.patterns, time.time() - HORIZON)

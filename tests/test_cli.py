@@ -578,7 +578,6 @@ def test_a_reader_that_has_enough_is_no_trouble(home, command):
     assert done.returncode in (0, 1)
 
 
-@fault("standard output that is not there is flushed")
 @pytest.mark.parametrize("command", ["status", "explain", "doctor", "watch", "replay story.jsonl", ""])
 def test_without_standard_output_it_goes_on(home, command):
     """Started from a desktop's menu or by `pythonw`, a program may have none."""

