@@ -128,6 +128,9 @@ class Bindings:
     def _note_run(self, p: Process, now: float) -> None:
         """Note a headless run whose records are not there yet, or never will be."""
         for agent in self._sessions.agents.values():
+            parent = next((q for q in self._table.all() if q.pid == p.ppid), None)
+            if parent and agent.main(parent):
+                continue  # a process that is just becoming what its agent started
             if agent.main(p) and agent.role(p) is Role.MACHINE and not self._owned(agent, p.pid):
                 run, at = f"run:{p.pid}", min(p.created, now)
                 for event in (

@@ -91,7 +91,7 @@ def test_a_row_says_state_reason_project_title_age_and_agent():
     (row(YOUR_TURN, Reason.ERROR, project=""), "✕ stopped by an error · 3 min · claude"),
     (row(WORKING, Reason.MODEL, age=NOW), "► thinking · web_shop · claude"),
     (row(WORKING, Reason.MODEL, label="Claude Code"), "► thinking · web_shop · 3 min · Claude Code"),
-    (row(IDLE, Reason.ENDED, agent="", title="t"), "○ ended · web_shop: t · 3 min"),
+    (row(IDLE, Reason.CRASHED, agent="", title="t"), "○ crashed · web_shop: t · 3 min"),
 ])
 def test_what_is_not_known_is_said_or_left_out(given, text):
     assert texts(shown(given)) == [text]
@@ -112,9 +112,9 @@ def test_long_names_give_way_to_state_age_and_agent():
     assert text.endswith("… · 3 min · claude")
 
 
-def test_sessions_of_the_past_come_last():
-    past = row(IDLE, Reason.ENDED, "old")
-    assert keys(shown(past, row(IDLE, Reason.NEW, "new"), icon=IDLE)) == ["claude/new", "claude/old"]
+def test_a_crash_comes_last_and_what_is_over_is_not_listed():
+    past = [row(IDLE, Reason.CRASHED, "old"), row(IDLE, Reason.ENDED, "over"), row(IDLE, Reason.EXPIRED, "late")]
+    assert keys(shown(*past, row(IDLE, Reason.NEW, "new"), icon=IDLE)) == ["claude/new", "claude/old"]
 
 
 def test_the_most_urgent_are_listed_and_the_rest_counted():

@@ -93,7 +93,8 @@ _WAITS: Mapping[Reason, Face] = {
     Reason.SILENT: Face.STALLED, Reason.MAYBE_PERMISSION: Face.STALLED,
 }
 
-_PAST = frozenset({Reason.ENDED, Reason.CRASHED, Reason.EXPIRED})
+#: What is over needs nobody, and is listed by `island status --all`; a crash is worth a look.
+_OVER = frozenset({Reason.ENDED, Reason.EXPIRED})
 _NEEDED = frozenset({Face.YOUR_TURN, Face.ERROR, Face.DONE})
 _TOLD = _NEEDED | {Face.STALLED}
 _COUNTED = ("waiting", "interrupted", "stalled", "working", "already seen")
@@ -159,7 +160,8 @@ def _tooltip(rows: Sequence[Row]) -> tuple[str, ...]:
 def _menu(summary: str, rows: Sequence[Row], trouble: Sequence[str], now: float) -> Iterator[MenuRow]:
     yield MenuRow("heading", summary[0].upper() + summary[1:], RowKind.HEADING, enabled=False)
     yield _line("sessions")
-    listed = sorted(rows, key=lambda row: row.verdict.reason in _PAST)  # stable: urgency stays
+    listed = [row for row in rows if row.verdict.reason not in _OVER]
+    listed.sort(key=lambda row: row.verdict.reason is Reason.CRASHED)  # stable: urgency stays
     for row in listed[:MOST_ROWS]:
         yield MenuRow(f"{row.agent}/{row.session}", _text(row, _age(row.verdict.since, now)))
     if len(listed) > MOST_ROWS:
