@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from glob import has_magic
 from itertools import takewhile
 from pathlib import Path
@@ -47,9 +47,12 @@ def homes(environ: Mapping[str, str] = os.environ, agents: Mapping[str, Agent] =
     return {name: agent.home(environ, str(Path.home())) for name, agent in agents.items()}
 
 
+_CONTAINED = tuple(contained(agent, lambda _what, _error: None) for agent in AGENTS.values())
+
+
 def matters(p: Process) -> bool:
     """Tell whether a process is an agent; what fails to tell is told by the observer, which asks the same."""
-    return any(agent.main(p) for agent in (contained(a, lambda _what, _error: None) for a in AGENTS.values()))
+    return any(agent.main(p) for agent in _CONTAINED)
 
 
 def look_once(now: float | None = None, since: float = 0.0) -> Observer:
@@ -76,6 +79,7 @@ class Running:
         self._publish = publish
         self._skew = time.time() - time.monotonic()
         self._told_at = 0.0
+        self._trouble: dict[str, str] = {}
         self._last: Snapshot | None = None
 
     async def run(self) -> None:
@@ -96,10 +100,11 @@ class Running:
     async def _follow_files(self) -> None:
         while True:
             hints = await self._hints()
-            now = time.time()
-            self.observer.changed(hints, now)
-            self.observer.tick(now)
-            self._tell(now)
+            async with self._contained("looking at files"):
+                now = time.time()
+                self.observer.changed(hints, now)
+                self.observer.tick(now)
+                self._tell(now)
 
     async def _hints(self) -> frozenset[str]:
         """Wait for hints, but no longer than until something lapses."""
@@ -113,15 +118,31 @@ class Running:
     async def _follow_processes(self) -> None:
         while True:
             await asyncio.sleep(POLL_BUSY if self._busy() else POLL_CALM)
-            now = time.time()
-            self._check_clock(now)
-            change = self.table.poll()
-            stopped = self.table.stopped()
-            if change.started or change.exited or stopped:
-                self.observer.processes_changed(change, now)
-                self.observer.stopped(stopped, now)
-            self.observer.tick(now)
-            self._tell(now)
+            async with self._contained("looking at processes"):
+                now = time.time()
+                self._check_clock(now)
+                change = self.table.poll()
+                stopped = self.table.stopped()
+                if change.started or change.exited or stopped:
+                    self.observer.processes_changed(change, now)
+                    self.observer.stopped(stopped, now)
+                self.observer.tick(now)
+                self._tell(now)
+
+    @contextlib.asynccontextmanager
+    async def _contained(self, what: str) -> AsyncIterator[None]:
+        """Let one look fail alone: it is shown as trouble until one succeeds, and the next is a moment later."""
+        try:
+            yield
+        except BrokenPipeError:  # nobody reads any more
+            raise
+        except Exception as error:
+            if what not in self._trouble:
+                log.exception("%s failed", what)
+            self._trouble[what] = f"{what} failed: {type(error).__name__}: {error}"
+            await asyncio.sleep(POLL_BUSY)  # what was due still is: without a pause it would be tried without end
+        else:
+            self._trouble.pop(what, None)
 
     def _check_clock(self, now: float) -> None:
         """Notice that the clock was set, or that the machine slept: what lapsed, and what is to be read."""
@@ -152,7 +173,7 @@ class Running:
     # -- what goes out --------------------------------------------------------------------------------------
 
     def _tell(self, now: float) -> None:
-        snapshot = self.observer.snapshot(now, self.watch.trouble)
+        snapshot = self.observer.snapshot(now, (*self.watch.trouble, *self._trouble.values()))
         self.book, spoken = advance(self.book, snapshot.rows, now)
         same = self._last is not None and same_but_for_time(self._last, snapshot)
         if spoken or not same or now >= self._told_at + REFRESH:

@@ -354,7 +354,6 @@ async def test_a_tray_that_fails_once_is_shown_the_next_thing(home):
             await shown.until(lambda: shown.of(session) == "working(model)")  # noqa: B023
 
 
-@pytest.mark.xfail(strict=True, reason="a look at the processes that fails ends the watching")
 @in_loop
 async def test_a_look_at_the_processes_that_fails_is_followed_by_another(home, monkeypatch):
     """The system's limit of open files may be reached for a moment."""

@@ -74,7 +74,7 @@ def test_the_tray_has_the_main_thread_and_the_work_another():
         assert threading.current_thread() is not threading.main_thread()
         await tray.start()
         tray.apply(MODEL)
-        await eventually(lambda: tray.health is Health.SHOWN and tray._icon.title)
+        await eventually(lambda: tray.health is Health.SHOWN and tray._shown == MODEL)
         icon = tray._icon
         assert icon.thread is threading.main_thread()
         assert icon.visible
