@@ -167,7 +167,7 @@ def _user(o: dict[str, Any], session: str, at: float) -> Iterator[Event]:
     if results:
         yield from _tool_results(o, results, session, at)
     elif text.lstrip().startswith(INTERRUPTED):
-        yield Event(Kind.END, session, at, word=Reason.INTERRUPTED, source="interrupted")
+        yield from _stopped(session, at, Reason.INTERRUPTED, "interrupted")
     elif COMMAND.match(text) or (SHELL_OUTPUT.match(text) and not o.get("turnOrigin")):
         yield from _facts(session, at, cwd=o.get("cwd"))  # no turn, but a session that is there
     else:
@@ -204,7 +204,7 @@ def _assistant(o: dict[str, Any], session: str, at: float) -> Iterator[Event]:
     match o:
         case {"isApiErrorMessage": True}:
             reason = ERRORS.get(word(o.get("error")), Reason.ERROR)
-            yield Event(Kind.END, session, at, word=reason, source="API error")
+            yield from _stopped(session, at, reason, "API error")
         case {"message": {"model": "<synthetic>"}} | {"isAbortedMidStream": True}:
             return  # repair text on resume; a cut text, whose interrupt line follows
         case {"message": dict(message)} if isinstance(message.get("content"), list):
@@ -248,10 +248,16 @@ def _system(o: dict[str, Any], session: str, at: float) -> Iterator[Event]:
         case "api_error":
             yield Event(Kind.PROGRESS, session, at, word=Reason.RETRYING, source="API error, retried")
         case "model_refusal_no_fallback":
-            yield Event(Kind.END, session, at, word=Reason.ERROR, source="refusal")
+            yield from _stopped(session, at, Reason.ERROR, "refusal")
         case subtype:
             if subtype not in SYSTEM_BOOKKEEPING:
                 yield Event(Kind.UNKNOWN, session, at, word=f"system {subtype}".strip())
+
+
+def _stopped(session: str, at: float, reason: Reason, source: str) -> Iterator[Event]:
+    """Return that a turn stopped short. It is the turn's last word too: some versions measure such a turn as well."""
+    yield Event(Kind.END, session, at, word=reason, source=source)
+    yield Event(Kind.ANSWER, session, at, word=reason, source=source)
 
 
 MESSAGES = {"user": _user, "assistant": _assistant, "system": _system}
