@@ -31,6 +31,11 @@ def said(found):
     return [(e.kind.value, e.key, e.word) for e in found if e.kind is not Kind.FACT]
 
 
+def stopped(word):
+    """Return what a turn that stopped short says: its end, and the same as its last word."""
+    return [("end", "", word), ("answer", "", word)]
+
+
 def facts(found):
     return {e.key: e.word for e in found if e.kind is Kind.FACT}
 
@@ -132,8 +137,8 @@ def test_a_key_without_a_pid_tells_nothing():
     ([{"type": "text", "text": "Go."}], {}, [("prompt", "", "user")]),
     ([{"type": "image"}], {}, [("prompt", "", "user")]),
     (None, {}, [("prompt", "", "user")]),
-    ("[Request interrupted by user]", {}, [("end", "", "interrupted")]),
-    ([{"type": "text", "text": " [Request interrupted by user for tool use]"}], {}, [("end", "", "interrupted")]),
+    ("[Request interrupted by user]", {}, stopped("interrupted")),
+    ([{"type": "text", "text": " [Request interrupted by user for tool use]"}], {}, stopped("interrupted")),
     ("<command-name>/model</command-name>", {}, []),
     ("<local-command-stdout>x</local-command-stdout>", {}, []),
     ("<bash-input>ls</bash-input>", {}, []),
@@ -213,10 +218,10 @@ def use(name, ident="c1", **arguments):
     (read("assistant", message={"content": [TEXT]}, isAbortedMidStream=True), []),
     (read("assistant", message={"content": "Done."}), []),
     (read("assistant"), []),
-    (read("assistant", isApiErrorMessage=True, error="rate_limit"), [("end", "", "limit")]),
-    (read("assistant", isApiErrorMessage=True, error="authentication_failed"), [("end", "", "login")]),
-    (read("assistant", isApiErrorMessage=True, error="invalid_request"), [("end", "", "error")]),
-    (read("assistant", isApiErrorMessage=True, error=["odd"]), [("end", "", "error")]),
+    (read("assistant", isApiErrorMessage=True, error="rate_limit"), stopped("limit")),
+    (read("assistant", isApiErrorMessage=True, error="authentication_failed"), stopped("login")),
+    (read("assistant", isApiErrorMessage=True, error="invalid_request"), stopped("error")),
+    (read("assistant", isApiErrorMessage=True, error=["odd"]), stopped("error")),
 ], ids=lambda v: " ".join(":".join(w) for w in v) if v and isinstance(v[0], tuple) else None)
 def test_an_agents_line_means(found, want):
     assert said(found) == want
@@ -236,7 +241,7 @@ def test_an_answer_tells_the_model_and_what_fills_its_window():
     ({"subtype": "compact_boundary", "compactMetadata": {"trigger": "auto"}}, [("progress", "", "model", -1)]),
     ({"subtype": "compact_boundary"}, [("progress", "", "model", -1)]),
     ({"subtype": "api_error"}, [("progress", "", "retrying", -1)]),
-    ({"subtype": "model_refusal_no_fallback"}, [("end", "", "error", -1)]),
+    ({"subtype": "model_refusal_no_fallback"}, [("end", "", "error", -1), ("answer", "", "error", -1)]),
     ({"subtype": "away_summary"}, []),
     ({"subtype": "brand new"}, [("unknown", "", "system brand new", -1)]),
     ({}, [("unknown", "", "system", -1)]),
