@@ -1,4 +1,4 @@
-"""Foreign text made safe to show. Pure; must not decide what is shown."""
+"""Text for people: foreign text made safe to show, spans of time made short. Pure; must not decide what is shown."""
 
 from __future__ import annotations
 
@@ -26,6 +26,15 @@ def safe(text: str, width: int = 60) -> str:
 def markup(text: str) -> str:
     """Return `text` for a place that reads markup: a tooltip, or a notification's body on many desktops."""
     return escape(text, quote=False)
+
+
+def age(seconds: float) -> str:
+    """Return a span of time in its largest unit."""
+    seconds = max(0.0, seconds)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{int(seconds)} s"
 
 
 def _kept(text: str) -> Iterator[str]:

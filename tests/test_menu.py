@@ -1,5 +1,4 @@
 from dataclasses import replace
-from math import inf
 
 import pytest
 from hypothesis import given
@@ -15,7 +14,6 @@ from island.tray.menu import (
     Face,
     RowKind,
     TrayModel,
-    ages_until,
     face_of,
     model,
 )
@@ -168,21 +166,6 @@ def test_every_wait_has_a_face():
     faces = {Reason.PLAN: Face.YOUR_TURN, Reason.LOGIN: Face.ERROR, Reason.FINISHED: Face.DONE,
              Reason.SILENT: Face.STALLED}
     assert {reason: face_of(reason) for reason in faces} == faces
-
-
-@given(st.lists(st.floats(-1e5, 1e7), min_size=1, max_size=4))
-def test_no_age_changes_before_it_is_said_to(ages):
-    rows = tuple(row(WORKING, Reason.TOOL, f"s{n}", age=age) for n, age in enumerate(ages))
-    snapshot = Snapshot(NOW, WORKING, rows)
-    until = ages_until(snapshot, NOW)
-    assert until > NOW
-    almost = NOW + (until - NOW) * 0.999
-    assert model(snapshot, max(almost, NOW)) == model(snapshot, NOW)
-    assert model(snapshot, until + 0.01) != model(snapshot, NOW) or min(ages) < 0
-
-
-def test_without_sessions_nothing_ages():
-    assert ages_until(Snapshot(NOW, IDLE), NOW) == inf
 
 
 @given(st.text(), st.text(), st.text(), st.text())

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from island.agents import AGENTS
-from island.cli.table import age
 from island.desktop.notify import Health as NoticeHealth
 from island.desktop.notify import open_notifier
 from island.instance import LockError, runs
 from island.observer import Observer
 from island.running import homes, look_once
 from island.sources.sweep import sweep
-from island.text import safe
+from island.text import age, safe
 from island.tray.base import Health, open_tray
 
 #: Seconds that a tray gets to take a trial icon, and a daemon to answer.

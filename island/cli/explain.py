@@ -11,11 +11,10 @@ from math import isinf
 from typing import Any
 
 from island.agents import AGENTS
-from island.cli.table import age
 from island.model import Event, Row, Session
 from island.observer import Observer
 from island.running import look_once
-from island.text import safe
+from island.text import age, safe
 
 
 def add_parser(commands: Any) -> None:

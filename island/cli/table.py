@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from island.model import Role, Row, Snapshot, State, Sure
-from island.text import safe
+from island.text import age, safe
+from island.tray.menu import GLYPHS, Face
 
 HEADINGS = ("state", "reason", "project", "agent", "since", "session")
-MARKS = {State.YOUR_TURN: "◆", State.STALLED: "▲", State.WORKING: "►", State.IDLE: "○"}
-
-
-def age(seconds: float) -> str:
-    """Return a span of time in its largest unit."""
-    seconds = max(0.0, seconds)
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit}"
-    return f"{int(seconds)} s"
 
 
 def short(session: str) -> str:
@@ -39,7 +30,7 @@ def cells(row: Row, now: float) -> tuple[str, ...]:
     verdict = row.verdict
     doubt = "?" if verdict.sure is Sure.INFERRED and verdict.state is not State.IDLE else ""
     project = row.project if row.role is Role.PERSON else f"{row.project} ({row.role})"
-    return (f"{MARKS[verdict.state]} {verdict.state}{doubt}", verdict.reason, safe(project), row.agent,
+    return (f"{GLYPHS[Face(verdict.state.value)]} {verdict.state}{doubt}", verdict.reason, safe(project), row.agent,
             age(now - verdict.since) if verdict.since > 0 else "", short(row.session))
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from math import inf
 
 from island.model import Reason, Role, Row, Snapshot, State, Sure
-from island.text import safe
+from island.text import age, safe
 
 #: Keys of the actions. A session's key is "agent/session", so none can be taken for another.
 SHOW, SEEN, QUIT = "show", "seen", "quit"
@@ -21,7 +20,7 @@ WIDTH = 60
 MOST_LINES = 6
 MOST_TROUBLE = 5
 
-MINUTE, HOUR, DAY = 60, 3600, 86400
+MINUTE = 60
 
 
 class Face(StrEnum):
@@ -122,11 +121,6 @@ def face_of(reason: Reason) -> Face:
     return _WAITS.get(reason, Face.YOUR_TURN)
 
 
-def ages_until(snapshot: Snapshot, now: float) -> float:
-    """Return the next moment at which an age in the menu reads differently."""
-    return min((_age_until(now - row.verdict.since, now) for row in snapshot.rows), default=inf)
-
-
 def _icon(snapshot: Snapshot, rows: Sequence[Row]) -> Face:
     """Return the icon's face: the snapshot says how urgent, the waiting rows say what for."""
     if snapshot.icon is not State.YOUR_TURN:
@@ -181,32 +175,20 @@ def _line(before: str) -> MenuRow:
     return MenuRow(f"line:{before}", kind=RowKind.SEPARATOR, enabled=False)
 
 
-def _text(row: Row, age: str = "") -> str:
+def _text(row: Row, waited: str = "") -> str:
     """Return a row as text. Only the name gives way to the width: state, age and agent are the point."""
     words = WORDS[row.verdict.reason]
     if row.verdict.sure is Sure.INFERRED and row.verdict.state is not State.STALLED:
         words += "?"  # a stall is inferred by its nature and says so in words
     head = f"{GLYPHS[_face(row)]} {words}"
-    tail = [part for part in (age, safe(row.label or row.agent, 16)) if part]
+    tail = [part for part in (waited, safe(row.label or row.agent, 16)) if part]
     room = WIDTH - len(" · ".join([head, "", *tail]))
     name = safe(": ".join(part for part in (row.project, row.title) if part), room)
     return " · ".join(part for part in (head, name, *tail) if part)
 
 
 def _age(since: float, now: float) -> str:
-    """Return an age in one unit, if it is known; a clock set back makes it "now", not negative."""
-    seconds = now - since
+    """Return an age, if it is known; a clock set back makes it "now", not negative."""
     if since <= 0:
         return ""
-    if seconds < MINUTE:
-        return "now"
-    if seconds < HOUR:
-        return f"{seconds // MINUTE:.0f} min"
-    if seconds < DAY:
-        return f"{seconds // HOUR:.0f} h"
-    return f"{seconds // DAY:.0f} d"
-
-
-def _age_until(age: float, now: float) -> float:
-    unit = MINUTE if age < HOUR else HOUR if age < DAY else DAY
-    return now + unit - age % unit if age > 0 else now - age + unit
+    return age(now - since) if now - since >= MINUTE else "now"
