@@ -12,7 +12,7 @@ from island.agents.base import Agent
 from island.claims import View, view
 from island.model import Event, Kind, Process, Role, Session, gone
 from island.sessions import Sessions
-from island.sources.processes import Change, Table
+from island.sources.processes import CALL_VARIABLES, Change, Table
 
 #: Records and marks may be this much older than the process that made them: file times are coarse.
 SLACK = 1.0
@@ -248,8 +248,8 @@ def was_there(p: Process, at: float, now: float) -> bool:
 
 def runs(p: Process, span: Event) -> bool:
     """Tell whether a process is that of a call: by its environment, else by the command in its arguments."""
-    call = (p.environ or {}).get("CODEX_TOOL_CALL_ID")
-    if call:
-        return call == span.key
+    calls = [call for name in CALL_VARIABLES if (call := (p.environ or {}).get(name))]
+    if calls:
+        return span.key in calls
     started_since = p.created >= span.at - SLACK
     return bool(span.text) and started_since and any(span.text in argument for argument in p.cmdline)

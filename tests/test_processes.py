@@ -372,7 +372,7 @@ def test_folder_and_environment_that_may_not_be_read_are_unknown(start, table, m
 def test_a_known_process_that_may_no_longer_be_read_is_not_gone(start, table, monkeypatch):
     agent = start()
     table.poll()
-    denied(monkeypatch, "status", "cmdline", "name", "ppid")
+    denied(monkeypatch, "status", "cmdline", "name")
     change = table.poll()
     assert agent.pid not in pids(change.exited)
     assert agent.pid not in pids(table.stopped())

@@ -52,7 +52,8 @@ class Agent:
     main: a process is the agent itself; owns: how likely it runs that session, where no record tells (0: it
     does not); window: it shows sessions that another process runs; tool: it is a command that the agent runs
     for a tool; role: whose run it is, where only the command line tells; resumes: which session it was started
-    to go on with; single: one process runs one session at a time.
+    to go on with; single: one process runs one session at a time; call_variable: the variable in which
+    a tool's process carries the call that it runs for.
     evidence, blind: what the verdicts rest on, and what cannot be seen, for people.
     """
 
@@ -67,6 +68,7 @@ class Agent:
     role: Callable[[Process], Role | None]
     resumes: Callable[[Process, Iterable[Session]], str] = lambda _, __: ""
     single: bool = False
+    call_variable: str = ""
     evidence: tuple[str, ...] = ()
     blind: tuple[str, ...] = ()
 

@@ -315,6 +315,7 @@ CODEX = Agent(
     tool=is_tool,
     role=role,
     resumes=resumes,
+    call_variable="CODEX_TOOL_CALL_ID",
     evidence=("rollouts", "processes and their environment", "opened-by-a-terminal marks"),
     blind=("approvals are inferred from a call without a process; of tools that are no commands they are invisible",),
 )

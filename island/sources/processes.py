@@ -16,12 +16,13 @@ from typing import Protocol, TypeVar
 
 import psutil
 
+from island.agents import AGENTS
 from island.model import Process
 
 T = TypeVar("T")
 
 #: Variables of a tool's process that say for which call it runs; nothing else of an environment is kept.
-CALL_VARIABLES = ("CODEX_TOOL_CALL_ID",)
+CALL_VARIABLES = tuple(agent.call_variable for agent in AGENTS.values() if agent.call_variable)
 
 #: Looks at a new process until it is believed: it may be a copy of its parent, or a wrapper, at the first.
 LOOKS = 3
