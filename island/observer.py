@@ -20,6 +20,7 @@ from island.claims import view
 from island.model import KEYLESS, Event, Kind, Process, Record, Snapshot, gone
 from island.rules import collapse
 from island.sessions import Sessions
+from island.sources.databases import LOG, Database, database
 from island.sources.files import Document, Follower, Look, Presence
 from island.sources.processes import Change, Table
 from island.sources.sweep import matcher, sweep
@@ -44,8 +45,11 @@ class Looker(Protocol):
         """Return what is new in it."""
 
 
-LOOKERS: Mapping[Shape, Callable[[str], Looker]] = {
-    Shape.LINES: Follower, Shape.DOCUMENT: Document, Shape.PRESENCE: Presence,
+LOOKERS: Mapping[Shape, Callable[[str, Source], Looker]] = {
+    Shape.LINES: lambda path, _: Follower(path),
+    Shape.DOCUMENT: lambda path, _: Document(path),
+    Shape.PRESENCE: lambda path, _: Presence(path),
+    Shape.DATABASE: lambda path, source: Database(path, source.queries),
 }
 
 
@@ -55,9 +59,18 @@ class Followed:
 
     agent: Agent
     source: Source
-    looker: Looker
+    path: str
+    looker: Looker = field(init=False)
     told: dict[str, Event] = field(default_factory=dict)
     looked_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.anew()
+
+    def anew(self) -> None:
+        """Begin to follow it as if it had never been looked at."""
+        self.looker = LOOKERS[self.source.shape](self.path, self.source)
+        self.told.clear()
 
 
 @dataclass(slots=True)
@@ -81,10 +94,11 @@ class Observer:
         self._files: dict[str, Followed] = {}
         self._doubted: set[str] = set()
         self._looked_at = self._pruned_at = 0.0
-        self.patterns = tuple(f"{escape(homes[agent.name])}/{source.pattern}"
-                              for agent in agents.values() for source in agent.sources)
         sources = [(agent, source) for agent in agents.values() for source in agent.sources]
-        self._sources = [(*pair, matcher([p])) for pair, p in zip(sources, self.patterns, strict=True)]
+        patterns = [f"{escape(homes[agent.name])}/{source.pattern}" for agent, source in sources]
+        self._sources = [(*pair, matcher([p])) for pair, p in zip(sources, patterns, strict=True)]
+        logs = [p + LOG for (_, source), p in zip(sources, patterns, strict=True) if source.shape is Shape.DATABASE]
+        self.patterns = (*patterns, *logs)
 
     # -- what the outside says ------------------------------------------------------------------------------
 
@@ -95,7 +109,7 @@ class Observer:
 
     def changed(self, paths: Collection[str], now: float) -> None:
         """Look at files that may have changed."""
-        wanted = set(paths)
+        wanted = set(map(database, paths))
         while wanted:
             for path in sorted(wanted):
                 followed = self._files.get(path) or self._follow(path)
@@ -137,8 +151,7 @@ class Observer:
     def refold(self, now: float) -> None:
         """Read everything anew: the clock was set back, and times from before mean nothing now."""
         for followed in self._files.values():
-            followed.looker = LOOKERS[followed.source.shape](followed.looker.path)  # type: ignore[attr-defined]
-            followed.told.clear()
+            followed.anew()
         for agent, session in self.sessions.all():
             self.sessions.keep_only(agent, session.id)
         self.sessions.since = min(self.sessions.since, now)
@@ -155,18 +168,20 @@ class Observer:
 
     def wants(self, path: str) -> bool:
         """Tell whether a hint at this path is of use."""
+        path = database(path)
         return path in self._files or any(matches(path) for _, _, matches in self._sources)
 
     def hot(self) -> set[str]:
         """Return the files to look at often: of sessions that are not idle, and what has just changed."""
         awake = self.sessions.awake()
-        return {path for path, f in self._files.items() if f.source.shape is not Shape.PRESENCE
-                and (f.looked_at > self._looked_at - WARM or any((f.agent.name, s) in awake for s in f.told))}
+        hot = [f for f in self._files.values() if f.source.shape is not Shape.PRESENCE
+               and (f.looked_at > self._looked_at - WARM or any((f.agent.name, s) in awake for s in f.told))]
+        return {f.path for f in hot} | {f.path + LOG for f in hot if f.source.shape is Shape.DATABASE}
 
     def _follow(self, path: str) -> Followed | None:
         for agent, source, matches in self._sources:
             if matches(path):
-                self._files[path] = Followed(agent, source, LOOKERS[source.shape](path))
+                self._files[path] = Followed(agent, source, path)
                 return self._files[path]
         return None
 
@@ -176,15 +191,21 @@ class Observer:
             followed.looked_at = self._looked_at = now
         if look.error:
             self.tally.broken[path] = look.error
-            return
-        self.tally.broken.pop(path, None)
+        else:
+            self.tally.broken.pop(path, None)
         if look.gone:
             self._removed(path, followed, now)
         elif look.restart and isinstance(followed.looker, Follower):
             self._reread(followed, followed.looker, now)
         else:
-            for record in look.records:
-                self._take(followed, record, now)
+            self._read(followed, look.records, now)
+
+    def _read(self, followed: Followed, records: Iterable[Record], now: float) -> None:
+        known = set(followed.told)
+        for record in records:
+            self._take(followed, record, now)
+        for ident in followed.told.keys() - known if followed.source.shape is Shape.DATABASE else ():
+            self._bindings.first_seen(followed.agent, self.sessions.of(followed.agent, ident), now)
 
     def _reread(self, followed: Followed, file: Follower, now: float) -> None:
         """Read a file from its end, until every register that matters is found."""
@@ -206,9 +227,8 @@ class Observer:
         others = [(path, other) for path, other in self._files.items()
                   if other is not followed and ident in other.told
                   and (other.source is followed.source or other.source.side)]
-        for path, other in others:
-            other.looker = LOOKERS[other.source.shape](path)
-            other.told.clear()
+        for _, other in others:
+            other.anew()
         self._doubted |= {path for path, _ in others}
         return any(other.source is followed.source for _, other in others)
 

@@ -25,6 +25,21 @@ class Shape(StrEnum):
     LINES = "lines"  # JSON Lines, appended
     DOCUMENT = "document"  # a small file, rewritten whole
     PRESENCE = "presence"  # never opened: that it is there, and its file time, is all that counts
+    DATABASE = "database"  # SQLite, asked by the source's queries; each row is a record
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question that is put to a database whenever it has changed.
+
+    name: stands as "query" in each row's record, beside the columns; sql: bounded, by an index or a row id, and no
+    more than what the state needs. It may use `:moment`, the newest file time of the database in seconds, and `:last`,
+    the same at the look before (0 at first sight). optional: older or newer versions lack its tables.
+    """
+
+    name: str
+    sql: str
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +48,7 @@ class Source:
 
     pattern: glob, one star within one folder; removed: what the end of such a file means for the sessions
     that it told of; head: read the first line too, it carries what the tail does not; side: it tells only facts
-    of sessions whose history lies elsewhere.
+    of sessions whose history lies elsewhere; queries: what a database is asked.
     """
 
     pattern: str
@@ -42,6 +57,7 @@ class Source:
     removed: Callable[[Event, float], Iterable[Event]] | None = None
     head: bool = False
     side: bool = False
+    queries: tuple[Query, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
