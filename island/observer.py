@@ -90,6 +90,7 @@ class Observer:
         self.tally = Tally()
         agents = {name: contained(agent, self._failed) for name, agent in agents.items()}
         self.sessions = Sessions(agents, since)
+        self._table = table
         self._bindings = Bindings(self.sessions, table)
         self._files: dict[str, Followed] = {}
         self._doubted: set[str] = set()
@@ -126,6 +127,20 @@ class Observer:
     def stopped(self, changed: Iterable[Process], now: float) -> None:
         """Take note of agents suspended by a signal, or continued."""
         self._bindings.stopped(changed, now)
+        self._settle(now)
+
+    def titled(self) -> set[int]:
+        """Return the processes of which the titles of their terminals tell something."""
+        agents = [agent for agent in self.sessions.agents.values() if agent.title]
+        return {p.pid for p in self._table.all() for agent in agents if agent.main(p)}
+
+    def titles(self, titles: Mapping[int, Collection[str]], now: float) -> None:
+        """Take note of the titles of terminals, by process: those that may be its own."""
+        for agent in self.sessions.agents.values():
+            read = agent.title
+            for pid in self.titled() if read else ():
+                words = {read(title) for title in titles.get(pid, ())} - {""} if read else set()
+                self._bindings.titled(agent, pid, words.pop() if len(words) == 1 else "", now)
         self._settle(now)
 
     def tick(self, now: float) -> None:

@@ -10,7 +10,7 @@ import base64
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,9 @@ Line = dict[str, Any]
 
 #: Where the working folder of a recorded process is not its real path, it cannot be compared.
 PROJECT = "@"
+
+#: How a recorder without a verb for it notes the title of the terminal.
+TITLE = "terminal title: "
 
 
 @dataclass(slots=True)
@@ -73,6 +76,7 @@ class Replay:
         self.now = sequence.start
         self._steps_of_clock = 0.0
         self._next_at = 0.0
+        self.titles: dict[int, tuple[str, ...]] = {}
         self.spoken: list[Notice | Withdraw] = []
         spoken = {s.operand["pid"] for s in sequence.of("process")} | {s.operand for s in sequence.of("exit")}
         self.table = RecordedTable(frozenset(spoken), complete=bool(spoken))
@@ -270,6 +274,28 @@ def _clock(replay: Replay, step: Step) -> None:
         replay.observer.tick(replay.now)
 
 
+def _title(replay: Replay, step: Step) -> None:
+    """Show a title to one process, else to the agent that began first: that is whose terminal was recorded."""
+    pids = {step.fields["pid"]} if "pid" in step.fields else _first(replay)
+    replay.titles |= dict.fromkeys(pids, (step.operand,))
+    replay.observer.titles(replay.titles, replay.now)
+
+
+def _first(replay: Replay) -> set[int]:
+    titled = [p for p in replay.table.all() if p.pid in replay.observer.titled()]
+    if not titled:
+        return set()
+    first = min(titled, key=lambda p: p.created)
+    return {first.pid, *(p.pid for p in replay.table.below(first.pid))}
+
+
+def _note(replay: Replay, step: Step) -> None:
+    """Take a note of a title, as older recordings have it, for the title itself."""
+    mark, _, title = step.operand.partition(TITLE)
+    if title and not mark:
+        _title(replay, replace(step, operand=title))
+
+
 def _nothing(_: Replay, __: Step) -> None:
     """Pass over what is for people, or for sources that are not read."""
 
@@ -277,7 +303,7 @@ def _nothing(_: Replay, __: Step) -> None:
 VERBS: Mapping[str, Callable[[Replay, Step], None]] = {
     "append": _append, "write": _write, "patch": _patch, "touch": _touch, "remove": _remove,
     "process": _process, "exit": _exit, "clock": _clock,
-    "cpu": _nothing, "pane": _nothing, "truth": _nothing, "note": _nothing, "expect": _nothing,
+    "title": _title, "note": _note, "cpu": _nothing, "pane": _nothing, "truth": _nothing, "expect": _nothing,
 }
 
 

@@ -25,6 +25,7 @@ from island.notices import Book, Notice, Withdraw, advance
 from island.observer import HORIZON, Observer
 from island.sources.processes import SystemTable
 from island.sources.sweep import Found, sweep
+from island.sources.titles import Titles
 from island.sources.watch import Root, Watch
 
 log = logging.getLogger(__name__)
@@ -72,6 +73,7 @@ class Running:
     def __init__(self, publish: Publish, where: Mapping[str, str] | None = None) -> None:
         self.where = dict(where or homes())
         self.table = SystemTable(matters)
+        self.titles = Titles()
         now = time.time()
         self.observer = Observer(self.where, self.table, now)
         self.book = Book(since=now)
@@ -85,6 +87,7 @@ class Running:
     async def run(self) -> None:
         """Observe until cancelled."""
         self.observer.processes_changed(self.table.poll(), time.time())
+        await self._look_at_titles()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.watch.run())
             tasks.create_task(self._follow_files())
@@ -126,8 +129,15 @@ class Running:
                 if change.started or change.exited or stopped:
                     self.observer.processes_changed(change, now)
                     self.observer.stopped(stopped, now)
+                await self._look_at_titles()
+                now = time.time()
                 self.observer.tick(now)
                 self._tell(now)
+
+    async def _look_at_titles(self) -> None:
+        pids = self.observer.titled()
+        if pids or self.titles.places:
+            self.observer.titles(await asyncio.to_thread(self.titles.poll, pids), time.time())
 
     @contextlib.asynccontextmanager
     async def _contained(self, what: str) -> AsyncIterator[None]:

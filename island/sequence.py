@@ -188,6 +188,10 @@ def _process(value: object, _: Mapping[str, Any]) -> str:
     return "created must be a number" if _number(value.get("created", 0), value) else ""
 
 
+def _title(value: object, fields: Mapping[str, Any]) -> str:
+    return _text(value, fields) or ("pid must be a whole number" if _whole(fields.get("pid", 0), fields) else "")
+
+
 def _whole(value: object, _: Mapping[str, Any]) -> str:
     return "" if isinstance(value, int) and not isinstance(value, bool) else "must be a whole number"
 
@@ -218,7 +222,7 @@ def _clock(value: object, fields: Mapping[str, Any]) -> str:
 
 VERBS: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "append": _content, "write": _content, "patch": _patch, "touch": _path, "remove": _path,
-    "process": _process, "exit": _whole, "cpu": _mapping, "pane": _text, "clock": _clock,
+    "process": _process, "exit": _whole, "cpu": _mapping, "pane": _text, "title": _title, "clock": _clock,
     "truth": _truth, "expect": _mapping, "note": _text,
 }
 

@@ -80,6 +80,8 @@ def test_a_malformed_file_is_told_by_file_line_and_fault(body, want):
     ({"at": 1, "cpu": []}, "cpu: must be an object"),
     ({"at": 1, "expect": []}, "expect: must be an object"),
     ({"at": 1, "pane": 5}, "pane: must be a text"),
+    ({"at": 1, "title": 5}, "title: must be a text"),
+    ({"at": 1, "title": "x", "pid": "5"}, "title: pid must be a whole number"),
     ({"at": 1, "truth": "x"}, "truth: state must be one of working, your-turn, stalled, idle, ended"),
     ({"at": 1, "truth": {"state": "asleep"}}, "truth: state must be one of working, your-turn, stalled, idle, ended"),
 ], ids=lambda v: v if isinstance(v, str) else " ".join(v))

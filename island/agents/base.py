@@ -69,7 +69,8 @@ class Agent:
     does not); window: it shows sessions that another process runs; tool: it is a command that the agent runs
     for a tool; role: whose run it is, where only the command line tells; resumes: which session it was started
     to go on with; single: one process runs one session at a time; call_variable: the variable in which
-    a tool's process carries the call that it runs for.
+    a tool's process carries the call that it runs for; title: what the title of its terminal says, as a word of LIVE
+    or nothing, for agents that mark there what stands nowhere else.
     evidence, blind: what the verdicts rest on, and what cannot be seen, for people.
     """
 
@@ -85,12 +86,14 @@ class Agent:
     resumes: Callable[[Process, Iterable[Session]], str] = lambda _, __: ""
     single: bool = False
     call_variable: str = ""
+    title: Callable[[str], str] | None = None
     evidence: tuple[str, ...] = ()
     blind: tuple[str, ...] = ()
 
 
 #: What a predicate of a row that fails is taken to say.
-SILENT: Mapping[str, Any] = {"main": False, "owns": 0, "window": False, "tool": False, "role": None, "resumes": ""}
+SILENT: Mapping[str, Any] = {"main": False, "owns": 0, "window": False, "tool": False, "role": None, "resumes": "",
+                             "title": ""}
 
 
 def contained(agent: Agent, failed: Callable[[str, Exception], None]) -> Agent:
@@ -108,7 +111,7 @@ def contained(agent: Agent, failed: Callable[[str, Exception], None]) -> Agent:
 
         return asked
 
-    guarded: dict[str, Any] = {name: guard(name) for name in SILENT}
+    guarded: dict[str, Any] = {name: guard(name) for name in SILENT if getattr(agent, name)}
     return replace(agent, **guarded)
 
 
