@@ -24,6 +24,8 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--version", action="version", version=f"island {__version__}")
     p.add_argument("-v", "--verbose", action="store_true", help="log what happens to standard error")
+    p.add_argument("--panes", action="store_true",
+                   help="read the visible text of tmux panes, for agents that show a question nowhere else")
     p.set_defaults(run=tray.run)
     commands = p.add_subparsers(title="commands", metavar="COMMAND")
     for module in (status, watch, explain, replay, record, demo, doctor):

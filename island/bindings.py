@@ -29,7 +29,7 @@ class Bindings:
     def __init__(self, sessions: Sessions, table: Table) -> None:
         self._sessions = sessions
         self._table = table
-        self._titles: dict[tuple[str, int], str] = {}
+        self._shown: dict[tuple[str, int, str], str] = {}  # by agent, pid, and title or screen
 
     # -- what records tell ----------------------------------------------------------------------------------
 
@@ -44,7 +44,7 @@ class Bindings:
             self._note_stopped(agent, event.session, p, now)
             self._note_role(agent, event.session, p, event.at)
             self._note_folder(agent, event, p)
-            self._note_title(agent, self._sessions.of(agent, event.session), pid, now)
+            self._note_shown(agent, self._sessions.of(agent, event.session), pid, now)
         else:
             self._sessions.join(agent, gone(event.session, now, event.key, "exit", "no such process"))
 
@@ -108,37 +108,39 @@ class Bindings:
         if said != (held.word if held else "no"):
             self._sessions.join(agent, Event(Kind.STOPPED, ident, now, key, said, source="process state"))
 
-    # -- what the titles of terminals tell ------------------------------------------------------------------
+    # -- what terminals tell --------------------------------------------------------------------------------
 
-    def titled(self, agent: Agent, pid: int, word: str, now: float) -> None:
-        """Take note of what the title of a process's terminal says, if that has changed."""
-        said = self._titles.get((agent.name, pid), "")
-        if word == said:
+    def shown(self, agent: Agent, pid: int, where: str, word: str, now: float) -> None:
+        """Take note of what the title or the screen of a process's terminal says, if that has changed."""
+        slot = (agent.name, pid, where)
+        if word == self._shown.get(slot):
             return
-        self._titles[agent.name, pid] = word
+        self._shown[slot] = word
         for owning, session in self._sessions.having(Kind.OWNER, str(pid)):
             if owning is agent:
-                self._note_title(agent, session, pid, now)
+                self._note_shown(agent, session, pid, now)
 
-    def _note_title(self, agent: Agent, session: Session, pid: int, at: float) -> None:
-        word, key = self._titles.get((agent.name, pid), ""), f"title:{pid}"
-        held = session.get(Kind.LIVE, key)
-        if word != (held.word if held else ""):
+    def _note_shown(self, agent: Agent, session: Session, pid: int, now: float) -> None:
+        for (name, of, where), word in self._shown.items():
+            key = f"{where}:{pid}"
+            held = session.get(Kind.LIVE, key)
+            if (name, of) != (agent.name, pid) or (held and held.word == word):
+                continue
             last = view(session).last
-            at = min(at, last.at) if last and not held and word in ASKS else at  # it was there before anybody looked
-            live = Event(Kind.LIVE, session.id, at, key, word, text=str(pid), source="terminal title")
+            at = min(now, last.at) if last and not held and word in ASKS else now  # it was there before the first look
+            live = Event(Kind.LIVE, session.id, at, key, word, text=str(pid), source=f"terminal {where}")
             self._sessions.join(agent, live)
 
     def retell(self, now: float) -> None:
         """Tell anew what only processes tell: the sessions have forgotten it."""
-        self._titles.clear()
+        self._shown.clear()
         for p in list(self._table.all()):
             self._note_run(p, now)
             self._note_resumed(p, now)
 
     def _exited(self, p: Process, now: float) -> None:
         key = str(p.pid)
-        self._titles = {(name, pid): word for (name, pid), word in self._titles.items() if pid != p.pid}
+        self._shown = {slot: word for slot, word in self._shown.items() if slot[1] != p.pid}
         for kind in (Kind.OWNER, Kind.ATTACHED):
             for agent, session in self._sessions.having(kind, key):
                 held = session.get(kind, key)
@@ -233,7 +235,7 @@ class Bindings:
         owner = Event(Kind.OWNER, session.id, at, str(p.pid), number=started, source="process")
         self._sessions.join(agent, owner)
         self._note_stopped(agent, session.id, p, now)
-        self._note_title(agent, self._sessions.of(agent, session.id), p.pid, now)
+        self._note_shown(agent, self._sessions.of(agent, session.id), p.pid, now)
 
     def _free(self, agent: Agent, session: Session) -> list[Process]:
         """Return the processes that may be a session's: not those that say themselves what they run."""

@@ -153,8 +153,8 @@ def _owner(session: Session, last: Event | None) -> tuple[Event | None, Event | 
 
 
 def _live(session: Session, owner: Event) -> Event | None:
-    """Return what a process itself says of the session."""
-    return _newest(*(e for e in session.every(Kind.LIVE) if e.text == owner.key))
+    """Return what a process itself says of the session; a source that says nothing now hides no other."""
+    return _newest(*(e for e in session.every(Kind.LIVE) if e.text == owner.key and e.word))
 
 
 def _calm(live: Event | None) -> int:

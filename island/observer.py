@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import Protocol
 
 from island.agents import AGENTS
-from island.agents.base import Agent, Shape, Source, contained
+from island.agents.base import Agent, Shape, Source, contained, shown
 from island.bindings import Bindings
 from island.claims import view
 from island.model import KEYLESS, Event, Kind, Process, Record, Snapshot, gone
@@ -131,16 +131,23 @@ class Observer:
 
     def titled(self) -> set[int]:
         """Return the processes of which the titles of their terminals tell something."""
-        agents = [agent for agent in self.sessions.agents.values() if agent.title]
-        return {p.pid for p in self._table.all() for agent in agents if agent.main(p)}
+        return self._of(agent for agent in self.sessions.agents.values() if agent.title)
 
-    def titles(self, titles: Mapping[int, Collection[str]], now: float) -> None:
-        """Take note of the titles of terminals, by process: those that may be its own."""
+    def screened(self) -> set[int]:
+        """Return the processes of which their screens tell what nothing else does."""
+        return self._of(agent for agent in self.sessions.agents.values() if agent.dialogs)
+
+    def _of(self, agents: Iterable[Agent]) -> set[int]:
+        return {p.pid for agent in agents for p in self._table.all() if agent.main(p)}
+
+    def terminals(self, titles: Mapping[int, Collection[str]], screens: Mapping[int, str], now: float) -> None:
+        """Take note of what terminals show, by process: the titles that may be its own, and the text of its screen."""
         for agent in self.sessions.agents.values():
             read = agent.title
-            for pid in self.titled() if read else ():
+            for pid in self._of([agent]) if read or agent.dialogs else ():
                 words = {read(title) for title in titles.get(pid, ())} - {""} if read else set()
-                self._bindings.titled(agent, pid, words.pop() if len(words) == 1 else "", now)
+                self._bindings.shown(agent, pid, "title", words.pop() if len(words) == 1 else "", now)
+                self._bindings.shown(agent, pid, "screen", shown(agent, screens.get(pid, "")), now)
         self._settle(now)
 
     def tick(self, now: float) -> None:

@@ -66,10 +66,10 @@ class RecordedTable:
 
 
 class Replay:
-    """One sequence, played once."""
+    """One sequence, played once. panes: with the text of the terminal, which is not read unless asked for."""
 
-    def __init__(self, sequence: Sequence1, home: Path) -> None:
-        self.sequence = sequence
+    def __init__(self, sequence: Sequence1, home: Path, *, panes: bool = False) -> None:
+        self.sequence, self.panes = sequence, panes
         self._home, self._project = home / "home", home / "project"
         self._home.mkdir()
         self._project.mkdir()
@@ -77,6 +77,7 @@ class Replay:
         self._steps_of_clock = 0.0
         self._next_at = 0.0
         self.titles: dict[int, tuple[str, ...]] = {}
+        self.screens: dict[int, str] = {}
         self.spoken: list[Notice | Withdraw] = []
         spoken = {s.operand["pid"] for s in sequence.of("process")} | {s.operand for s in sequence.of("exit")}
         self.table = RecordedTable(frozenset(spoken), complete=bool(spoken))
@@ -276,17 +277,22 @@ def _clock(replay: Replay, step: Step) -> None:
 
 def _title(replay: Replay, step: Step) -> None:
     """Show a title to one process, else to the agent that began first: that is whose terminal was recorded."""
-    pids = {step.fields["pid"]} if "pid" in step.fields else _first(replay)
+    pids = {step.fields["pid"]} if "pid" in step.fields else _first(replay, replay.observer.titled())
     replay.titles |= dict.fromkeys(pids, (step.operand,))
-    replay.observer.titles(replay.titles, replay.now)
+    replay.observer.terminals(replay.titles, replay.screens, replay.now)
 
 
-def _first(replay: Replay) -> set[int]:
-    titled = [p for p in replay.table.all() if p.pid in replay.observer.titled()]
-    if not titled:
-        return set()
-    first = min(titled, key=lambda p: p.created)
-    return {first.pid, *(p.pid for p in replay.table.below(first.pid))}
+def _first(replay: Replay, pids: set[int]) -> set[int]:
+    """Return, of these processes, the one that began first and those below it."""
+    first = min((p for p in replay.table.all() if p.pid in pids), key=lambda p: p.created, default=None)
+    return {first.pid, *(p.pid for p in replay.table.below(first.pid))} if first else set()
+
+
+def _pane(replay: Replay, step: Step) -> None:
+    """Show a text to the agent that began first, if texts are to be read."""
+    if replay.panes:
+        replay.screens |= dict.fromkeys(_first(replay, replay.observer.screened()), step.operand)
+        replay.observer.terminals(replay.titles, replay.screens, replay.now)
 
 
 def _note(replay: Replay, step: Step) -> None:
@@ -303,20 +309,20 @@ def _nothing(_: Replay, __: Step) -> None:
 VERBS: Mapping[str, Callable[[Replay, Step], None]] = {
     "append": _append, "write": _write, "patch": _patch, "touch": _touch, "remove": _remove,
     "process": _process, "exit": _exit, "clock": _clock,
-    "title": _title, "note": _note, "cpu": _nothing, "pane": _nothing, "truth": _nothing, "expect": _nothing,
+    "title": _title, "note": _note, "pane": _pane, "cpu": _nothing, "truth": _nothing, "expect": _nothing,
 }
 
 
-def play(sequence: Sequence1) -> list[Line]:
+def play(sequence: Sequence1, *, panes: bool = False) -> list[Line]:
     """Return the timeline of a sequence."""
     with tempfile.TemporaryDirectory(prefix="island-replay-") as folder:
-        replay = Replay(sequence, Path(folder))
+        replay = Replay(sequence, Path(folder), panes=panes)
         for _ in replay.run():
             pass
         return replay.lines
 
 
-def check(sequence: Sequence1) -> list[str]:
+def check(sequence: Sequence1, *, panes: bool = False) -> list[str]:
     """Return what is different from the sequence's `expect` lines."""
     with tempfile.TemporaryDirectory(prefix="island-replay-") as folder:
-        return list(Replay(sequence, Path(folder)).run())
+        return list(Replay(sequence, Path(folder), panes=panes).run())

@@ -25,7 +25,7 @@ from island.notices import Book, Notice, Withdraw, advance
 from island.observer import HORIZON, Observer
 from island.sources.processes import SystemTable
 from island.sources.sweep import Found, sweep
-from island.sources.titles import Titles
+from island.sources.terminals import Terminals
 from island.sources.watch import Root, Watch
 
 log = logging.getLogger(__name__)
@@ -56,24 +56,27 @@ def matters(p: Process) -> bool:
     return any(agent.main(p) for agent in _CONTAINED)
 
 
-def look_once(now: float | None = None, since: float = 0.0) -> Observer:
-    """Look at everything once, and return what is known."""
+def look_once(now: float | None = None, since: float = 0.0, *, panes: bool = False) -> Observer:
+    """Look at everything once, and return what is known. panes: at the text of terminals, too."""
     now = time.time() if now is None else now
     table = SystemTable(matters)
     first = table.poll()
     observer = Observer(homes(), table, since)
     observer.processes_changed(first, now)
     observer.sweep(now)
+    seen = Terminals().poll(observer.titled(), observer.screened() if panes else ())
+    observer.terminals(seen.titles, seen.screens, now)
     return observer
 
 
 class Running:
-    """Observes for as long as `run` runs."""
+    """Observes for as long as `run` runs. panes: read the text of terminals, where nothing else tells."""
 
-    def __init__(self, publish: Publish, where: Mapping[str, str] | None = None) -> None:
+    def __init__(self, publish: Publish, where: Mapping[str, str] | None = None, *, panes: bool = False) -> None:
         self.where = dict(where or homes())
         self.table = SystemTable(matters)
-        self.titles = Titles()
+        self.terminals = Terminals()
+        self._panes = panes
         now = time.time()
         self.observer = Observer(self.where, self.table, now)
         self.book = Book(since=now)
@@ -87,7 +90,7 @@ class Running:
     async def run(self) -> None:
         """Observe until cancelled."""
         self.observer.processes_changed(self.table.poll(), time.time())
-        await self._look_at_titles()
+        await self._look_at_terminals()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.watch.run())
             tasks.create_task(self._follow_files())
@@ -129,15 +132,16 @@ class Running:
                 if change.started or change.exited or stopped:
                     self.observer.processes_changed(change, now)
                     self.observer.stopped(stopped, now)
-                await self._look_at_titles()
+                await self._look_at_terminals()
                 now = time.time()
                 self.observer.tick(now)
                 self._tell(now)
 
-    async def _look_at_titles(self) -> None:
-        pids = self.observer.titled()
-        if pids or self.titles.places:
-            self.observer.titles(await asyncio.to_thread(self.titles.poll, pids), time.time())
+    async def _look_at_terminals(self) -> None:
+        titled, read = self.observer.titled(), self.observer.screened() if self._panes else set[int]()
+        if titled or read or self.terminals.places:
+            seen = await asyncio.to_thread(self.terminals.poll, titled, read)
+            self.observer.terminals(seen.titles, seen.screens, time.time())
 
     @contextlib.asynccontextmanager
     async def _contained(self, what: str) -> AsyncIterator[None]:

@@ -8,6 +8,7 @@ does not know gives an UNKNOWN event, which is counted and shown as possible dri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -61,6 +62,19 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Dialog:
+    """How a dialog of an agent looks on its screen, for agents that leave no other trace of it.
+
+    word: of LIVE; pattern: searched in the last lines that are not empty, `^` and `$` are those of a line; sample: the
+    end of a screen that shows it.
+    """
+
+    word: str
+    pattern: str
+    sample: str
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
     """One row of the table of agents.
 
@@ -70,7 +84,7 @@ class Agent:
     for a tool; role: whose run it is, where only the command line tells; resumes: which session it was started
     to go on with; single: one process runs one session at a time; call_variable: the variable in which
     a tool's process carries the call that it runs for; title: what the title of its terminal says, as a word of LIVE
-    or nothing, for agents that mark there what stands nowhere else.
+    or nothing, for agents that mark there what stands nowhere else; dialogs: what its screen shows, the same.
     evidence, blind: what the verdicts rest on, and what cannot be seen, for people.
     """
 
@@ -87,6 +101,7 @@ class Agent:
     single: bool = False
     call_variable: str = ""
     title: Callable[[str], str] | None = None
+    dialogs: tuple[Dialog, ...] = ()
     evidence: tuple[str, ...] = ()
     blind: tuple[str, ...] = ()
 
@@ -113,6 +128,17 @@ def contained(agent: Agent, failed: Callable[[str, Exception], None]) -> Agent:
 
     guarded: dict[str, Any] = {name: guard(name) for name in SILENT if getattr(agent, name)}
     return replace(agent, **guarded)
+
+
+#: Lines at the end of a screen that may belong to an open dialog: options, hints, a status line.
+DIALOG = 12
+
+
+def shown(agent: Agent, screen: str) -> str:
+    """Return what a screen of an agent says, as a word of LIVE, or nothing."""
+    lines = [line.rstrip() for line in screen.splitlines() if line.strip()]
+    end = "\n".join(lines[-DIALOG:])
+    return next((d.word for d in agent.dialogs if re.search(d.pattern, end, re.MULTILINE)), "")
 
 
 def moved_by(variable: str, default: str) -> Callable[[Mapping[str, str], str], str]:

@@ -27,7 +27,7 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Explain one session."""
     now = time.time()
-    observer = look_once(now)
+    observer = look_once(now, panes=arguments.panes)
     wanted = arguments.session or ""
     rows = [row for row in observer.sessions.rows() if row.session.startswith(wanted)]
     if not rows:

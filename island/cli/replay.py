@@ -31,18 +31,18 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"island: {error}", file=sys.stderr)
         return 2
     try:
-        return _score(sequences) if arguments.score else _play(sequences, as_json=arguments.json)
+        return _score(sequences, arguments) if arguments.score else _play(sequences, arguments)
     except OSError as error:  # a path that is a file in one step and a folder in another
         print(f"island: a step cannot be played: {error}", file=sys.stderr)
         return 2
 
 
-def _play(sequences: list[Sequence1], *, as_json: bool) -> int:
+def _play(sequences: list[Sequence1], how: argparse.Namespace) -> int:
     wrong: list[str] = []
     for sequence in sequences:
-        lines = play(sequence)
-        print("\n".join(map(json.dumps, lines) if as_json else _told(sequence, lines)))
-        wrong += check(sequence)
+        lines = play(sequence, panes=how.panes)
+        print("\n".join(map(json.dumps, lines) if how.json else _told(sequence, lines)))
+        wrong += check(sequence, panes=how.panes)
     for difference in wrong:
         print(f"island: {difference}", file=sys.stderr)
     return 1 if wrong else 0
@@ -82,11 +82,11 @@ def _sentence(line: Line) -> str:
             return str(line)
 
 
-def _score(sequences: list[Sequence1]) -> int:
+def _score(sequences: list[Sequence1], how: argparse.Namespace) -> int:
     judged = good = 0.0
     false = missed = 0
     for sequence in sequences:
-        timeline = play(sequence)
+        timeline = play(sequence, panes=how.panes)
         figures = score(sequence, timeline)
         judged, good = judged + figures.judged, good + figures.good
         false, missed = false + figures.false, missed + figures.missed

@@ -25,7 +25,7 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the sessions."""
     now = time.time()
-    snapshot = look_once(now).snapshot(now)
+    snapshot = look_once(now, panes=arguments.panes).snapshot(now)
     if arguments.json:
         print(json.dumps(as_json(snapshot)))
     else:

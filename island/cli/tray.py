@@ -25,11 +25,11 @@ log = logging.getLogger(__name__)
 PATIENCE = 5.0
 
 
-def run(_: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Run until quit, Ctrl-C or SIGTERM; 3 if island runs already."""
     try:
         with Instance():
-            desk = Desk()
+            desk = Desk(panes=arguments.panes)
             return desk.tray.run(desk.work)
     except RunsAlreadyError:
         print("island: runs already; nothing was changed", file=sys.stderr)
@@ -42,7 +42,8 @@ def run(_: argparse.Namespace) -> int:
 class Desk:
     """What the user sees, bound to what is observed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, panes: bool = False) -> None:
+        self._panes = panes
         self.tray = open_tray(self._chosen)
         self._notifier = open_notifier(self._answered)
         self.running: Running | None = None
@@ -53,7 +54,7 @@ class Desk:
     async def work(self) -> int:
         """Observe and show, until told to end."""
         self._over = asyncio.Event()
-        self.running = Running(self._publish)
+        self.running = Running(self._publish, panes=self._panes)
         await self.tray.start()
         await self._notifier.start()
         try:

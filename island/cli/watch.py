@@ -26,12 +26,12 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Show the table until interrupted."""
     screen = Screen(everything=arguments.all)
-    asyncio.run(_watch(screen))
+    asyncio.run(_watch(screen, panes=arguments.panes))
     return 0
 
 
-async def _watch(screen: Screen) -> None:
-    await until_told(Running(screen.show).run(), asyncio.Event())
+async def _watch(screen: Screen, *, panes: bool) -> None:
+    await until_told(Running(screen.show, panes=panes).run(), asyncio.Event())
 
 
 class Screen:

@@ -1,4 +1,4 @@
-"""The titles of the terminals that agents run in, where the system gives them away: tmux panes, X11 windows. Shell.
+"""The terminals that agents run in: their titles (tmux panes, X11 windows) and, if wanted, their text (tmux). Shell.
 
 Some agents put into the title what stands nowhere on the disk: that they ask for a permission. A title is bound to a
 process by its terminal (tmux), by the window that its environment names, or by the window of the terminal program
@@ -15,7 +15,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -36,28 +36,46 @@ class Place:
     above: tuple[int, ...] = ()
 
 
+class Seen(NamedTuple):
+    """What the terminals of some processes show, by pid: titles that may be its own; the visible text of its pane."""
+
+    titles: Mapping[int, tuple[str, ...]] = {}
+    screens: Mapping[int, str] = {}
+
+
+class Pane(NamedTuple):
+    """A pane of tmux: its id, which is stable, and its title."""
+
+    ident: str
+    title: str
+
+
 @dataclass(slots=True)
-class Titles:
-    """Looks at the titles of the terminals of some processes. A look may take milliseconds: it wants a thread."""
+class Terminals:
+    """Looks at the terminals of some processes. A look may take milliseconds: it wants a thread."""
 
     places: dict[int, Place] = field(default_factory=dict)
     screen: Screen | None = None
 
-    def poll(self, pids: Collection[int]) -> dict[int, tuple[str, ...]]:
-        """Return for each process the titles that may be its terminal's: one, or those of a program's windows."""
-        self.places = {pid: self.places.get(pid) or place(pid) for pid in pids}
+    def poll(self, titled: Collection[int], read: Collection[int] = ()) -> Seen:
+        """Return the titles of some processes' terminals, and of others the text, without what has scrolled away."""
+        self.places = {pid: self.places.get(pid) or place(pid) for pid in {*titled, *read}}
         panes = self._panes()
-        inside = {pid: (panes[p.server, p.tty],) for pid, p in self.places.items() if (p.server, p.tty) in panes}
-        outside = {pid: p for pid, p in self.places.items() if not p.server}
-        return inside | (self._windows(outside) if outside else {})
+        titles = {pid: (panes[pid].title,) for pid in titled if pid in panes}
+        outside = {pid: self.places[pid] for pid in titled if not self.places[pid].server}
+        screens = {pid: self._text(pid, panes[pid]) for pid in read if pid in panes}
+        return Seen(titles | (self._windows(outside) if outside else {}), screens)
 
-    def _panes(self) -> dict[tuple[str, str], str]:
+    def _panes(self) -> dict[int, Pane]:
         found = {}
         for server in sorted({p.server for p in self.places.values() if p.server}):
-            for line in _tmux(server, "list-panes", "-a", "-F", "#{pane_tty} #{pane_title}").splitlines():
-                tty, _, title = line.partition(" ")
-                found[server, tty] = title
-        return found
+            for line in _tmux(server, "list-panes", "-a", "-F", "#{pane_tty} #{pane_id} #{pane_title}").splitlines():
+                tty, ident, title = line.split(" ", 2)
+                found[server, tty] = Pane(ident, title)
+        return {pid: found[p.server, p.tty] for pid, p in self.places.items() if (p.server, p.tty) in found}
+
+    def _text(self, pid: int, pane: Pane) -> str:
+        return _tmux(self.places[pid].server, "capture-pane", "-p", "-t", pane.ident)
 
     def _windows(self, places: Mapping[int, Place]) -> dict[int, tuple[str, ...]]:
         if not sys.platform.startswith("linux") or not os.environ.get("DISPLAY"):

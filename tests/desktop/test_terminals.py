@@ -1,4 +1,4 @@
-"""Titles of terminals: a real tmux server, a real X server, and whose title it is when several could be meant."""
+"""Terminals: a real tmux server, a real X server, and whose title it is when several could be meant."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from dataclasses import replace
 
 import pytest
 
+from island.agents import AGENTS
+from island.agents.base import Dialog, shown
 from island.agents.claude import CLAUDE
+from island.claims import ASKS as CLAIMED
 from island.model import Event, Kind, Process
 from island.observer import Observer
 from island.replay import RecordedTable
-from island.sources import titles
-from island.sources.titles import Place, Titles, Window, bound, place
+from island.sources import terminals
+from island.sources.terminals import Place, Terminals, Window, bound, place
 
 from .stage import need, wait_until
 
@@ -90,7 +93,7 @@ def pane_of(ask, target):
 
 
 def poll(source, *pids):
-    return source.poll(pids)
+    return source.poll(pids).titles
 
 
 def test_each_process_in_tmux_has_the_title_of_its_own_pane(tmp_path):
@@ -99,7 +102,7 @@ def test_each_process_in_tmux_has_the_title_of_its_own_pane(tmp_path):
         first, second = pane_of(ask, ":0.0"), pane_of(ask, ":0.1")
         ask("select-pane", "-t", ":0.0", "-T", "✋  Action Required (app)")
         ask("select-pane", "-t", ":0.1", "-T", "◇  Ready (app)")
-        source = Titles()
+        source = Terminals()
         assert poll(source, first, second) == {first: ("✋  Action Required (app)",), second: ("◇  Ready (app)",)}
         ask("select-pane", "-t", ":0.0", "-T", "")
         assert poll(source, first) == {first: ("",)}
@@ -107,11 +110,11 @@ def test_each_process_in_tmux_has_the_title_of_its_own_pane(tmp_path):
 
 
 def test_a_tmux_server_that_is_gone_or_does_not_answer_gives_no_title(tmp_path, monkeypatch):
-    source = Titles()
+    source = Terminals()
     with tmux(tmp_path) as ask:
         pid = pane_of(ask, ":0.0")
         assert poll(source, pid)
-        monkeypatch.setattr(titles, "PATIENCE", 0.0)
+        monkeypatch.setattr(terminals, "PATIENCE", 0.0)
         assert poll(source, pid) == {}
     monkeypatch.undo()
     assert poll(source, pid) == {}
@@ -122,7 +125,18 @@ def test_without_the_program_tmux_there_is_no_title(tmp_path, monkeypatch):
         pid = pane_of(ask, ":0.0")
         with monkeypatch.context() as lacking:
             lacking.setenv("PATH", str(tmp_path))
-            assert poll(Titles(), pid) == {}
+            assert poll(Terminals(), pid) == {}
+
+
+def test_a_pane_is_read_as_it_looks_and_only_that_of_the_process(tmp_path):
+    with tmux(tmp_path) as ask:
+        ask("split-window", "-d", "echo one; echo 'Create new file? (Y)es/(N)o [Yes]:'; exec sleep 600")
+        first, second = pane_of(ask, ":0.0"), pane_of(ask, ":0.1")
+        source = Terminals()
+        wait_until(lambda: "Yes" in source.poll((), [second]).screens[second])
+        seen = source.poll([first], [second])
+        assert seen.screens[second].splitlines()[:2] == ["one", "Create new file? (Y)es/(N)o [Yes]:"]
+        assert (seen.screens.keys(), seen.titles.keys()) == ({second}, {first})
 
 
 # -- X11 ---------------------------------------------------------------------------------------------------------
@@ -164,7 +178,7 @@ def test_the_title_of_the_window_above_a_process_is_read_and_a_server_that_went_
 
     agent = subprocess.Popen(["sleep", "600"], env={"PATH": os.environ["PATH"]})
     try:
-        manager, source = Display(), Titles()
+        manager, source = Display(), Terminals()
         assert poll(source, agent.pid) == {}
         window = show(manager, "✋  Action Required (app)", os.getpid())
         assert poll(source, agent.pid) == {agent.pid: ("✋  Action Required (app)",)}
@@ -183,7 +197,8 @@ def test_the_title_of_the_window_above_a_process_is_read_and_a_server_that_went_
 # -- what it means -----------------------------------------------------------------------------------------------
 
 WORDS = {"asks": "permission", "works": "busy", "waits": "idle"}
-ODD = replace(CLAUDE, name="odd", title=lambda title: WORDS.get(title, ""))
+ASKS = Dialog("permission", r"\?.*\[Yes\]:$", "note.py\nCreate new file? (Y)es/(N)o [Yes]:")
+ODD = replace(CLAUDE, name="odd", title=lambda title: WORDS.get(title, ""), dialogs=(ASKS,))
 PROCESS = Process(7, 1, "claude", ("claude",), "/app", NOW - 60)
 
 
@@ -197,8 +212,15 @@ class Stage:
                       Event(Kind.PROMPT, "s1", began, word="user", turn="t1")):
             self.observer.sessions.join(ODD, event)
 
-    def says(self, now, *shown):
-        self.observer.titles({7: shown} if shown else {}, now)
+    def says(self, now, *titles):
+        self.observer.terminals({7: titles} if titles else {}, {}, now)
+        return self.state()
+
+    def shows(self, now, screen):
+        self.observer.terminals({}, {7: screen}, now)
+        return self.state()
+
+    def state(self):
         [row] = self.observer.sessions.rows()
         return f"{row.verdict.state}({row.verdict.reason})", row.verdict.since
 
@@ -235,3 +257,19 @@ def test_only_agents_whose_titles_tell_something_are_asked_for():
     silent = Observer({"claude": "/none"}, RecordedTable(frozenset(), running={7: PROCESS}), NOW,
                       agents={"claude": CLAUDE})
     assert silent.titled() == set()
+
+
+def test_a_screen_that_shows_a_dialog_makes_it_the_users_turn_until_it_is_answered():
+    stage = Stage()
+    stage.shows(NOW, "> do it")
+    assert stage.shows(NOW + 1, f"> do it\n{ASKS.sample}\n\n") == ("your-turn(permission)", NOW + 1)
+    assert stage.shows(NOW + 2, f"> do it\n{ASKS.sample} n\nSkipping edits\n")[0] == "working(model)"
+    answered = f"{ASKS.sample}\n" + "more\n" * 12
+    assert stage.shows(NOW + 3, answered)[0] == "working(model)", "what has moved up is no open dialog"
+
+
+@pytest.mark.parametrize(("agent", "dialog"), [(agent, d) for agent in AGENTS.values() for d in agent.dialogs],
+                         ids=lambda v: getattr(v, "name", getattr(v, "word", "")))
+def test_each_dialog_is_found_in_its_sample(agent, dialog):
+    assert shown(replace(agent, dialogs=(dialog,)), f"before\n{dialog.sample}\n") == dialog.word
+    assert dialog.word in CLAIMED
