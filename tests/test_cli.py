@@ -420,6 +420,21 @@ def test_doctor_tells_what_the_readers_did_not_know(home):
     assert done.returncode == 1
 
 
+def test_doctor_tells_a_program_the_same_as_people(home):
+    told, done = home.run("doctor").stdout, home.run("doctor", "--json")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["schema"], report["well"]) == (1, 1, False)
+    assert {"well": False, "what": "notices: no-bus", "advice": "start island inside a desktop session"} in report[
+        "findings"]
+    whats = [line[6:] for line in told.splitlines() if line[0] != " "]
+    ages = re.compile(r"\d+ s ago")
+    assert [ages.sub("", f["what"]) for f in report["findings"]] == [ages.sub("", what) for what in whats]
+
+
+def test_doctor_says_that_a_trial_notice_could_not_be_sent(home):
+    assert "WRONG trial notice: not sent (no-bus)" in home.run("doctor", "--notify").stdout
+
+
 # -- watch ---------------------------------------------------------------------------------------------------
 
 

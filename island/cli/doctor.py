@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from glob import escape
 from pathlib import Path
 from typing import Any
 
 from island.agents import AGENTS
 from island.desktop.notify import Health as NoticeHealth
-from island.desktop.notify import open_notifier
+from island.desktop.notify import Notifier, open_notifier
 from island.instance import LockError, runs
+from island.model import Reason
+from island.notices import Notice
 from island.observer import Observer
 from island.running import homes, look_once
 from island.sources.sweep import sweep
@@ -24,6 +27,14 @@ from island.tray.base import Health, open_tray
 
 #: Seconds that a tray gets to take a trial icon, and a daemon to answer.
 TRIAL = 1.5
+
+#: Seconds for which a trial notice stays.
+SHOWN = 4.0
+
+SCHEMA = 1
+
+#: Notices come, whether or not they can be clicked.
+WELL = (NoticeHealth.READY, NoticeHealth.SHOW_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +49,55 @@ class Finding:
 def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser("doctor", help="say what island can see, and what is wrong", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--notify", action="store_true", help="show a notice, to see whether it reaches you")
     parser.set_defaults(run=run)
 
 
-def run(_: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print the findings; 1 if something is wrong."""
-    observer = look_once()
-    findings = [*asyncio.run(_desktop()), *_limits(), *_agents(observer), *_drift(observer), _instance()]
-    for finding in findings:
-        print(("ok    " if finding.well else "WRONG ") + safe(finding.what, 200))
-        if finding.advice:
-            print("      " + safe(finding.advice, 300))
+    observer = look_once(panes=arguments.panes)
+    desktop = asyncio.run(_desktop(notify=arguments.notify))
+    findings = [*desktop, *_limits(), *_agents(observer), *_drift(observer), _instance()]
+    print(_as_json(findings) if arguments.json else "\n".join(map(_told, findings)))
     return 0 if all(f.well for f in findings) else 1
 
 
-async def _desktop() -> list[Finding]:
+def _as_json(findings: list[Finding]) -> str:
+    """Return all findings as one object, with whether all is well."""
+    return json.dumps({"schema": SCHEMA, "well": all(f.well for f in findings), "findings": [*map(asdict, findings)]})
+
+
+def _told(finding: Finding) -> str:
+    advice = f"\n      {safe(finding.advice, 300)}" if finding.advice else ""
+    return ("ok    " if finding.well else "WRONG ") + safe(finding.what, 200) + advice
+
+
+async def _desktop(*, notify: bool) -> list[Finding]:
     tray, notifier = open_tray(lambda _: None), open_notifier(lambda _key, _action: None)
-    if sys.platform in {"darwin", "win32"}:
-        return [Finding(well=True, what="tray: the system's own")]
-    await tray.start()
-    await notifier.start()
-    await asyncio.sleep(TRIAL)
-    found = [_tray(tray.health), _notices(notifier.health)]
-    await notifier.stop()
-    await tray.stop()
+    here = sys.platform not in {"darwin", "win32"}
+    if here:
+        await tray.start()
+    if here or notify:
+        await notifier.start()
+        await asyncio.sleep(TRIAL)
+    found = [_tray(tray.health), _notices(notifier.health)] if here else [Finding(True, "tray: the system's own")]
+    found += [await _trial(notifier)] if notify else []
+    if here or notify:
+        await notifier.stop()
+    if here:
+        await tray.stop()
     return found
+
+
+async def _trial(notifier: Notifier) -> Finding:
+    """Show a notice for a moment. Whether anybody saw it, nobody tells: a quiet mode hides it without a word."""
+    if notifier.health not in WELL:
+        return Finding(False, f"trial notice: not sent ({notifier.health})")
+    await notifier.show(Notice("island/doctor", "island", "doctor", Reason.FINISHED, "This is a trial notice",
+                               "island can reach you"))
+    await asyncio.sleep(SHOWN)
+    return Finding(True, "trial notice: sent", "if you did not see it, a do-not-disturb mode may be on")
 
 
 def _tray(health: Health) -> Finding:
@@ -81,8 +116,7 @@ def _notices(health: NoticeHealth) -> Finding:
         NoticeHealth.NO_BUS: "start island inside a desktop session",
         NoticeHealth.REFUSED: "allow island's notifications in the system's settings",
     }
-    well = health in (NoticeHealth.READY, NoticeHealth.SHOW_ONLY)
-    return Finding(well, f"notices: {health}", advice.get(health, ""))
+    return Finding(health in WELL, f"notices: {health}", advice.get(health, ""))
 
 
 def _limits() -> Iterator[Finding]:

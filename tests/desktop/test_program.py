@@ -121,3 +121,12 @@ def test_a_second_start_changes_nothing(desk, island):
     second = subprocess.run([sys.executable, "-m", "island"], env=desk.environment, capture_output=True, check=False)
     assert (second.returncode, second.stderr) == (3, b"island: runs already; nothing was changed\n")
     sees(desk, Face.IDLE)
+
+
+def test_doctor_finds_a_tray_and_a_daemon_and_shows_a_notice(desk):
+    doctor = subprocess.Popen([sys.executable, "-m", "island", "doctor", "--notify"], env=desk.environment,
+                              stdout=subprocess.PIPE, text=True)
+    wait_until(lambda: desk.windows("dunst") == 1)
+    told, _ = doctor.communicate()
+    assert "ok    tray: it takes icons (StatusNotifierItem)\nok    notices: ready\nok    trial notice: sent\n" in told
+    wait_until(lambda: desk.windows("dunst") == 0)
