@@ -303,6 +303,17 @@ def test_pids_of_another_machine_say_nothing(start, table):
     assert table.same(agent.pid, f"1 {elsewhere}", 0)
 
 
+def test_a_record_may_name_the_boot_and_the_namespace_alone(start, table):
+    agent = start()
+    namespace, boot = Path("/proc/self/ns/pid").readlink(), Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    mine = Path(f"/proc/{agent.pid}/stat").read_text().rsplit(")", 1)[1].split()[22 - 3]
+    assert table.same(agent.pid, f"{boot}:{mine} :{namespace}", 0)
+    assert not table.same(agent.pid, f"{boot}:{int(mine) - 1} :{namespace}", time.time())
+    assert not table.same(agent.pid, f"{'0' * 8}{boot[8:]}:{mine} :{namespace}", time.time())  # an earlier boot
+    assert table.foreign(f"{boot}:{mine} :pid:[1]")
+    assert not table.foreign(f"{boot}:{mine} :{namespace}")
+
+
 NEW_NAMESPACE = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc")
 REUSE = """
 import subprocess, sys, time

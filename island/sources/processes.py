@@ -159,14 +159,14 @@ class SystemTable:
 
     def same(self, pid: int, guard: str, started: float) -> bool:
         """Compare start time and namespace with what the record says; what cannot be compared passes."""
-        ticks = guard.partition(" ")[0]
+        start = guard.partition(" ")[0]
         if self.foreign(guard):
             return True
         p = self.get(pid)
         if p is None:
             return False
-        if ticks.isdecimal() and (mine := _start_ticks(pid)):
-            return mine == ticks
+        if start.rpartition(":")[2].isdecimal() and (mine := _start(pid, since_boot=":" in start)):
+            return mine == start
         return p.created < 0 or p.created <= started + 5.0
 
 
@@ -216,18 +216,28 @@ def _stopped(pid: int) -> bool | None:
     return _optional(lambda: psutil.Process(pid).status() in STOPPED)
 
 
-def _start_ticks(pid: int) -> str:
-    """Return field 22 of /proc/<pid>/stat, counted after the name, which may hold blanks."""
+def _start(pid: int, *, since_boot: bool) -> str:
+    """Return when a process started as records have it: ticks, perhaps after the id of the boot that they count from.
+
+    They are field 22 of /proc/<pid>/stat, counted after the name, which may hold blanks.
+    """
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+        ticks = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip() if since_boot else ""
+        return f"{boot}:{ticks}" if boot else ticks
     return ""
 
 
 def _is_here(domain: str) -> bool:
-    """Tell whether a record's pids are ours: those of a container or another machine say nothing."""
-    if not sys.platform.startswith("linux") or ":pid:[" not in domain:
+    """Tell whether a record's pids are ours: those of a container or another machine say nothing.
+
+    Not every record names its machine.
+    """
+    machine, _, namespace = domain.rpartition(":pid:")
+    if not sys.platform.startswith("linux") or not namespace:
         return True
     with contextlib.suppress(OSError):
-        machine = Path("/etc/machine-id").read_text().strip()
-        return domain == f"linux:{machine}:{os.readlink('/proc/self/ns/pid')}"
+        if machine and machine != f"linux:{Path('/etc/machine-id').read_text().strip()}":
+            return False
+        return f"pid:{namespace}" == os.readlink("/proc/self/ns/pid")
     return True
