@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from island.agents.base import Agent
+from island.agents.base import UNMARKED, Agent
 from island.claims import ASKS, View, view
 from island.model import Event, Kind, Process, Role, Session, gone
 from island.sessions import Sessions
@@ -113,6 +113,8 @@ class Bindings:
     def shown(self, agent: Agent, pid: int, where: str, word: str, now: float) -> None:
         """Take note of what the title or the screen of a process's terminal says, if that has changed."""
         slot = (agent.name, pid, where)
+        if word == UNMARKED:
+            word = "idle" if self._shown.get(slot) else ""
         if word == self._shown.get(slot):
             return
         self._shown[slot] = word

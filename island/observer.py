@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import Protocol
 
 from island.agents import AGENTS
-from island.agents.base import Agent, Shape, Source, contained, shown
+from island.agents.base import UNMARKED, Agent, Shape, Source, contained, shown
 from island.bindings import Bindings
 from island.claims import view
 from island.model import KEYLESS, Event, Kind, Process, Record, Snapshot, gone
@@ -146,6 +146,7 @@ class Observer:
             read = agent.title
             for pid in self._of([agent]) if read or agent.dialogs else ():
                 words = {read(title) for title in titles.get(pid, ())} - {""} if read else set()
+                words = words - {UNMARKED} or words  # another window's, if there are several
                 self._bindings.shown(agent, pid, "title", words.pop() if len(words) == 1 else "", now)
                 self._bindings.shown(agent, pid, "screen", shown(agent, screens.get(pid, "")), now)
         self._settle(now)

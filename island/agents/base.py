@@ -61,6 +61,11 @@ class Source:
     queries: tuple[Query, ...] = ()
 
 
+#: What a title without a mark says: that the prompt is free, if the title had a mark before. Older versions and some
+#: settings mark nothing.
+UNMARKED = "unmarked"
+
+
 @dataclass(frozen=True, slots=True)
 class Dialog:
     """How a dialog of an agent looks on its screen, for agents that leave no other trace of it.
@@ -83,8 +88,8 @@ class Agent:
     does not); window: it shows sessions that another process runs; tool: it is a command that the agent runs
     for a tool; role: whose run it is, where only the command line tells; resumes: which session it was started
     to go on with; single: one process runs one session at a time; call_variable: the variable in which
-    a tool's process carries the call that it runs for; title: what the title of its terminal says, as a word of LIVE
-    or nothing, for agents that mark there what stands nowhere else; dialogs: what its screen shows, the same.
+    a tool's process carries the call that it runs for; title: what the title of its terminal says, as a word of LIVE,
+    UNMARKED or nothing, for agents that mark there what stands nowhere else; dialogs: what its screen shows, the same.
     evidence, blind: what the verdicts rest on, and what cannot be seen, for people.
     """
 

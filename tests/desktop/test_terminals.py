@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from island.agents import AGENTS
-from island.agents.base import Dialog, shown
+from island.agents.base import UNMARKED, Dialog, shown
 from island.agents.claude import CLAUDE
 from island.claims import ASKS as CLAIMED
 from island.model import Event, Kind, Process
@@ -198,19 +198,19 @@ def test_the_title_of_the_window_above_a_process_is_read_and_a_server_that_went_
 
 WORDS = {"asks": "permission", "works": "busy", "waits": "idle"}
 ASKS = Dialog("permission", r"\?.*\[Yes\]:$", "note.py\nCreate new file? (Y)es/(N)o [Yes]:")
-ODD = replace(CLAUDE, name="odd", title=lambda title: WORDS.get(title, ""), dialogs=(ASKS,))
 PROCESS = Process(7, 1, "claude", ("claude",), "/app", NOW - 60)
 
 
 class Stage:
     """One agent at work since ten seconds ago, on a terminal with a title."""
 
-    def __init__(self, began=NOW - 10.0):
+    def __init__(self, began=NOW - 10.0, marks=WORDS):
+        self.agent = replace(CLAUDE, name="odd", title=lambda title: marks.get(title, ""), dialogs=(ASKS,))
         table = RecordedTable(frozenset({7}), complete=True, running={7: PROCESS})
-        self.observer = Observer({"odd": "/none"}, table, NOW, agents={"odd": ODD})
+        self.observer = Observer({"odd": "/none"}, table, NOW, agents={"odd": self.agent})
         for event in (Event(Kind.OWNER, "s1", began, "7", number=NOW - 60),
                       Event(Kind.PROMPT, "s1", began, word="user", turn="t1")):
-            self.observer.sessions.join(ODD, event)
+            self.observer.sessions.join(self.agent, event)
 
     def says(self, now, *titles):
         self.observer.terminals({7: titles} if titles else {}, {}, now)
@@ -250,6 +250,17 @@ def test_of_several_titles_only_one_may_say_something():
     stage.says(NOW, "works")
     assert stage.says(NOW + 1, "bash", "asks")[0] == "your-turn(permission)"
     assert stage.says(NOW + 2, "works", "asks")[0] == "working(model)"
+
+
+def test_a_title_without_a_mark_says_that_the_prompt_is_free_only_where_there_was_a_mark():
+    stage = Stage(marks={"◐ app": "busy", "app": UNMARKED, "vi": UNMARKED})
+    assert stage.says(NOW, "app")[0] == "working(model)"
+    stage.says(NOW + 1, "◐ app", "vi")
+    stage.says(NOW + 2, "app", "vi")
+    stage.observer.tick(NOW + 4)
+    assert stage.says(NOW + 4, "app")[0] == "your-turn(interrupted)"
+    stage.says(NOW + 5)
+    assert stage.says(NOW + 6, "app")[0] == "working(model)"
 
 
 def test_only_agents_whose_titles_tell_something_are_asked_for():
