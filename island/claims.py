@@ -9,8 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 
-from island.leases import GRACE, LAST_WORDS
-from island.model import KEYLESS, TURN_BOUND, Event, Kind, Reason, Session, Sure, place
+from island.leases import FREED, GRACE, LAST_WORDS
+from island.model import AGAIN, KEYLESS, TURN_BOUND, Event, Kind, Reason, Session, Sure, place
+
+#: Source of a LIVE event that was read from the title of a terminal.
+TITLE = "terminal title"
 
 ASKS: Mapping[str, Reason] = {
     "permission": Reason.PERMISSION, "question": Reason.QUESTION, "plan": Reason.PLAN,
@@ -215,7 +218,7 @@ def _live_busy(v: View) -> Claim | None:
     if tools:
         return Claim("tool", tools[-1].at, Reason.TOOL, tools[-1], v.turn, since=v.began)
     sign = v.last if v.last and v.last.at > v.live.at else v.live
-    reason = Reason.RETRYING if sign.word == Reason.RETRYING else Reason.MODEL
+    reason = Reason.RETRYING if sign.word == Reason.RETRYING or sign.text == AGAIN else Reason.MODEL
     if v.over and v.over.number > 0:
         reason = Reason.BACKGROUND  # its agents went on after an answer to one of them
     return Claim("busy", sign.at, reason, sign, v.turn, since=max(v.began, v.live.at))
@@ -227,10 +230,10 @@ def _live_free(v: View) -> Claim | None:
         return None
     if v.last is None and any(e.word == "busy" for e in v.session.every(Kind.LIVE)):
         return Claim("unwritten", v.live.at, Reason.NEW, v.live)
-    if v.last is None or v.abandoned:
+    if v.last is None or (v.abandoned and not (v.over and _is_title(v.live))):
         return Claim("idle", v.live.at, Reason.NEW, v.live)
-    if v.over:
-        return _handed_back(v, background=_live_background(v))
+    if v.over and not _stopped_trying(v, v.over, v.live):
+        return _over(v) if _is_title(v.live) else _handed_back(v, background=_live_background(v))
     if v.live.at > v.last.at:
         return Claim("vanished", v.live.at, Reason.INTERRUPTED, v.live, v.turn, Sure.INFERRED)
     return None
@@ -238,6 +241,16 @@ def _live_free(v: View) -> Claim | None:
 
 def _live_background(v: View) -> str:
     return "background" if v.live and v.live.word == "shell" else ""
+
+
+def _is_title(live: Event) -> bool:
+    """Tell whether it is a title: it says nothing of what runs in the background, nor of an earlier process's turn."""
+    return live.source == TITLE
+
+
+def _stopped_trying(v: View, over: Event, live: Event) -> bool:
+    """Tell whether somebody stopped what was about to be tried again: the last error frees the prompt at once."""
+    return over.text == AGAIN and over is v.last and live.at > over.at + FREED
 
 
 def _firm_since(v: View, at: float) -> bool:
@@ -282,7 +295,8 @@ def _handed_back(v: View, background: str = "") -> Claim:
     lease = _hand_back_lease(v, over, reason)
     if background and reason is Reason.FINISHED:
         lease = background
-    at = over.at if lease in (background, "answer", "answer-left", "goes-on") else max(over.at, _background_end(v))
+    waits = lease in ("handed-back", "left-behind")
+    at = max(over.at, _background_end(v)) if waits else over.at
     return Claim(lease, at, reason, source, v.turn, since=at)
 
 
@@ -295,6 +309,8 @@ def _background_end(v: View) -> float:
 
 
 def _hand_back_lease(v: View, over: Event, reason: Reason) -> str:
+    if over.text == AGAIN and v.live is None:
+        return "tried-again"
     if over.kind is Kind.ANSWER and v.live is None:
         return "answer" if v.owner else "answer-left"
     if v.prompt and v.prompt.word == "agent" and reason is Reason.FINISHED:

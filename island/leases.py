@@ -17,6 +17,9 @@ SECOND, MINUTE, HOUR = 1.0, 60.0, 3600.0
 #: means that the user is back. Late flushes were measured at up to 1.2 s.
 GRACE = 2 * SECOND
 
+#: The last error of a request frees the prompt at once: measured at 0.5 s, with titles looked at twice a second.
+FREED = 1.5 * SECOND
+
 #: Records may follow the death of their process: a hang-up flushes a failed tool after the live record went.
 LAST_WORDS = 2 * SECOND
 
@@ -72,6 +75,8 @@ LEASES: Mapping[str, tuple[Step, ...]] = {
     # It looks final but is not firm: a Stop hook may block, an error line follows within 0.01 s.
     "answer": (Step(State.WORKING, Reason.MODEL, 1.0), _WAIT, _EXPIRED),
     "answer-left": (Step(State.WORKING, Reason.MODEL, 1.0), replace(_WAIT, seconds=30 * MINUTE), _EXPIRED),
+    # A request failed, and may be tried again: tries were measured up to 34 s apart, and then the model may think.
+    "tried-again": (Step(State.WORKING, Reason.RETRYING, 15 * MINUTE), _WAIT, _EXPIRED),
     # The next turn of a goal or queue follows an end within 0.07 s.
     "goes-on": (Step(State.WORKING, Reason.MODEL, 0.5), _WAIT, _EXPIRED),
     # The prompt is free but the answer is not on disk: Esc before the first token, or a flush on its way

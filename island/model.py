@@ -58,7 +58,8 @@ class Kind(StrEnum):
     FACT = "fact"  # key: a name of FACTS; word: its value
     PROMPT = "prompt"  # a turn began; word: who began it (user, agent, machine)
     PROGRESS = "progress"  # the main thread went on; word: a working reason
-    ANSWER = "answer"  # looks final, may still go on; word: a hand-back reason
+    ANSWER = "answer"  # looks final, may still go on; word: a hand-back reason; text: AGAIN for an error that may be
+    # tried again
     END = "end"  # the turn is over; word: a hand-back reason; number: background agents left. Without a time of
     # its own (at 0) its key is the turn's
     PLANNED = "planned"  # key: turn; the turn ends in a plan to approve
@@ -84,6 +85,9 @@ TURN_BOUND = frozenset({"tool", "shell-tool", "instant-tool", "question", "plan"
 #: Key of turn registers read from records that carry no turn key at all (very old formats). They count
 #: only while no record with a turn key has been seen.
 KEYLESS = "keyless"
+
+#: Text of an ANSWER that tells an error of a request, and not whether it is tried again.
+AGAIN = "again"
 
 #: Spans, by word of an OPENED event.
 SPANS = ("tool", "shell-tool", "instant-tool", "question", "plan", "permission", "escalation",

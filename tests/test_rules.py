@@ -7,9 +7,9 @@ import pytest
 from island import model
 from island.agents import AGENTS
 from island.agents.codex import CODEX
-from island.claims import claim, view
+from island.claims import TITLE, claim, view
 from island.leases import LEASES
-from island.model import KEYLESS, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
+from island.model import AGAIN, KEYLESS, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
 from island.rules import collapse, decide, fold, urgency
 from island.sessions import Sessions
 
@@ -62,6 +62,14 @@ def live(at, word, pid="7", turn=""):
 
 def owner(at=5, pid="7", started=1.0):
     return event(Kind.OWNER, at, pid, number=started)
+
+
+def titled(at, word):
+    return event(Kind.LIVE, at, "title:7", word, text="7", source=TITLE)
+
+
+def failed(at):
+    return event(Kind.ANSWER, at, word="error", text=AGAIN)
 
 
 def gone(at, pid="7", word="exit"):
@@ -193,6 +201,8 @@ def test_an_answer_without_an_end_is_final_after_a_second():
      ["working(model)", 1.0, "your-turn(finished)", 12 * HOUR, "idle(expired)"]),
     ([prompt(9), event(Kind.ANSWER, 10, word="finished")],
      ["working(model)", 1.0, "your-turn(finished)", 30 * MINUTE, "idle(expired)"]),
+    ([owner(), prompt(9), failed(10)],
+     ["working(retrying)", 15 * MINUTE, "your-turn(error)", 12 * HOUR, "idle(expired)"]),
     ([owner(), ALONE, prompt(9), opened(10, "c", "escalation")],
      ["working(tool)", LEASES["escalation"][0].seconds, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
     ([owner(), ALONE, prompt(9), opened(10, "c", "shell-tool")],
@@ -330,6 +340,27 @@ def test_a_call_runs_if_its_process_was_seen(found, want):
 @pytest.mark.parametrize("word", ["shell-tool", "instant-tool", "escalation", "unrecorded"])
 def test_no_dialog_is_inferred_where_nobody_can_look(word):
     assert state_of(prompt(), opened(30, "c", word)) == "working(tool)"
+
+
+# -- decide: titles of terminals ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("found", "want"), [
+    ([owner(), prompt(), titled(11, "busy")], "working(model)"),
+    ([owner(), prompt(), titled(20, "permission"), opened(19, "c", "plan")], "your-turn(plan)"),
+    ([owner(), prompt(), end(), titled(21, "idle")], "your-turn(finished)"),
+    ([owner(), prompt(), titled(21, "idle")], "your-turn(interrupted)"),
+    ([owner(), prompt(), end(), titled(21, "idle"), opened(15, "child", "child")], "working(background)"),
+    ([owner(), prompt(), end(), titled(21, "idle"), opened(15, "task:1", "shell")], "working(background)"),
+    ([owner(), prompt(), end(), owner(40, started=40), titled(41, "idle")], "your-turn(finished)"),
+    ([owner(), prompt(), owner(40, started=40), titled(41, "idle")], "idle(new)"),
+    ([owner(), prompt(), failed(20), titled(11, "busy")], "working(retrying)"),
+    ([owner(), prompt(), failed(20), titled(20.5, "idle")], "your-turn(error)"),
+    ([owner(), prompt(), failed(20), titled(30, "idle")], "your-turn(interrupted)"),
+    ([owner(), prompt(), failed(20), progress(29), titled(11, "busy")], "working(model)"),
+], ids=short)
+def test_a_title_tells_whether_the_prompt_is_free_and_nothing_of_the_background(found, want):
+    assert state_of(*found) == want
 
 
 # -- decide: live records ----------------------------------------------------------------------------------
