@@ -276,10 +276,18 @@ def _clock(replay: Replay, step: Step) -> None:
 
 
 def _title(replay: Replay, step: Step) -> None:
-    """Show a title to one process, else to the agent that began first: that is whose terminal was recorded."""
-    pids = {step.fields["pid"]} if "pid" in step.fields else _first(replay, replay.observer.titled())
-    replay.titles |= dict.fromkeys(pids, (step.operand,))
+    """Show a title to one process, else to the only agent: of several terminals nobody can say whose it is."""
+    if "pid" in step.fields:
+        replay.titles[step.fields["pid"]] = (step.operand,)
+    else:
+        replay.titles = dict.fromkeys(_only(replay, replay.observer.titled()), (step.operand,))
     replay.observer.terminals(replay.titles, replay.screens, replay.now)
+
+
+def _only(replay: Replay, pids: set[int]) -> set[int]:
+    """Return these processes if they are one agent's, with those below."""
+    first = [p.pid for p in replay.table.all() if p.pid in pids and p.ppid not in pids]
+    return {first[0], *(p.pid for p in replay.table.below(first[0]))} if len(first) == 1 else set()
 
 
 def _first(replay: Replay, pids: set[int]) -> set[int]:
