@@ -26,8 +26,11 @@ PROCESS_BOUND = frozenset({"child", "child-permission", "child-question", "shell
 #: Open spans of a running turn that mean something other than "a tool runs", most telling first.
 SPAN_LEASES: tuple[tuple[str, str], ...] = (
     ("question", "ask"), ("plan", "ask"), ("permission", "ask"), ("escalation", "escalation"),
-    ("unrecorded", "unrecorded"), ("shell-tool", "no-shell"), ("instant-tool", "no-edit"),
+    ("unrecorded", "unrecorded"), ("shell-tool", "no-shell"), ("instant-tool", "no-edit"), ("judged-tool", "judged"),
 )
+
+#: Open spans in which a tool runs, for all that can be seen.
+TOOLS = ("tool", "shell-tool", "instant-tool", "judged-tool", "escalation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +217,7 @@ def _live_busy(v: View) -> Claim | None:
     if v.live is None or v.live.word != "busy" or _firm_since(v, v.live.at):
         return None
     settled = v.over is not None or v.abandoned
-    tools = [] if settled else v.open("tool", "shell-tool", "instant-tool", "escalation")
+    tools = [] if settled else v.open(*TOOLS)
     if tools:
         return Claim("tool", tools[-1].at, Reason.TOOL, tools[-1], v.turn, since=v.began)
     sign = v.last if v.last and v.last.at > v.live.at else v.live
@@ -353,7 +356,7 @@ def _open_span(v: View) -> Claim | None:
                 return Claim(lease, span.at, ASKS[word], span, _about(span))
             if not _runs(v, span):
                 return Claim(lease, max(span.at, _quiet_since(v)), Reason.TOOL, span, _about(span), Sure.INFERRED)
-    tools = v.open("tool", "shell-tool", "instant-tool", "escalation", "unrecorded")
+    tools = v.open(*TOOLS, "unrecorded")
     if tools:
         lease = "tool" if v.owner else "ownerless"
         return Claim(lease, tools[-1].at, Reason.TOOL, tools[-1], v.turn, since=v.began)

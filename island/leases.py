@@ -64,6 +64,8 @@ LEASES: Mapping[str, tuple[Step, ...]] = {
     "no-shell": _ask_after(2.5),
     # A file edit is done in milliseconds; only a dialog or a slow hook keeps it open.
     "no-edit": _ask_after(3.0),
+    # A model may be asked first whether a command is safe: 10 s and again 30 s by Qwen Code's own limits.
+    "judged": _ask_after(45.0),
     # A response is complete but nothing of it was recorded: old Codex in a tool, or in a dialog.
     "unrecorded": _ask_after(1.0),
     # A start-up writes its live record 0.3-1.2 s after its key, under load; the trust dialog comes between.

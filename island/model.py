@@ -79,8 +79,8 @@ class Kind(StrEnum):
 FACTS = ("cwd", "title", "name", "model", "tokens", "version", "role", "parent", "surface", "archived")
 
 #: Spans that end with their turn at the latest; the others (children, shells) may outlive it.
-TURN_BOUND = frozenset({"tool", "shell-tool", "instant-tool", "question", "plan", "permission", "escalation",
-                        "unrecorded"})
+TURN_BOUND = frozenset({"tool", "shell-tool", "instant-tool", "judged-tool", "question", "plan", "permission",
+                        "escalation", "unrecorded"})
 
 #: Key of turn registers read from records that carry no turn key at all (very old formats). They count
 #: only while no record with a turn key has been seen.
@@ -90,7 +90,7 @@ KEYLESS = "keyless"
 AGAIN = "again"
 
 #: Spans, by word of an OPENED event.
-SPANS = ("tool", "shell-tool", "instant-tool", "question", "plan", "permission", "escalation",
+SPANS = ("tool", "shell-tool", "instant-tool", "judged-tool", "question", "plan", "permission", "escalation",
          "unrecorded", "trust", "child", "child-permission", "child-question", "shell", "process")
 
 

@@ -50,7 +50,7 @@ VOCABULARY = {
 }
 #: A span's key belongs to one kind of span for good.
 SPANS = {
-    "c1": ("tool", "shell-tool", "instant-tool", "escalation"), "c2": ("question", "plan", "permission"),
+    "c1": ("tool", "shell-tool", "instant-tool", "judged-tool", "escalation"), "c2": ("question", "plan", "permission"),
     "c3": ("question", "permission", "escalation"),
     KEYLESS: ("unrecorded",), "task:1": ("shell",), "child": ("child",), "process:c1": ("process",),
     "trust": ("trust",),

@@ -209,6 +209,8 @@ def test_an_answer_without_an_end_is_final_after_a_second():
      ["working(tool)", 2.5, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
     ([owner(), ALONE, prompt(9), opened(10, "c", "instant-tool")],
      ["working(tool)", 3.0, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
+    ([owner(), ALONE, prompt(9), opened(10, "c", "judged-tool")],
+     ["working(tool)", 45.0, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
     ([owner(), ALONE, keyless_prompt(9), opened(10, KEYLESS, "unrecorded")],
      ["working(tool)", 1.0, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
     ([opened(10, "trust", "trust")], ["idle(new)", 2.5, "your-turn(permission)", 12 * HOUR, "idle(expired)"]),
@@ -332,12 +334,14 @@ def test_a_thread_that_was_opened_again_is_interrupted_since_its_newest_window(o
     ([opened(30, "c", "escalation"), event(Kind.ALONE, 30.2, word="no")], "your-turn(permission)"),
     ([opened(30, "c", "escalation"), opened(30.2, "process:c", "process")], "working(tool)"),
     ([opened(30, "c", "instant-tool"), event(Kind.ALONE, 30.2, word="no")], "your-turn(permission)"),
+    ([opened(30, "c", "judged-tool"), event(Kind.ALONE, 50, word="yes")], "your-turn(permission)"),
+    ([opened(30, "c", "judged-tool"), event(Kind.ALONE, 50, word="no")], "working(tool)"),
 ])
 def test_a_call_runs_if_its_process_was_seen(found, want):
     assert state_of(owner(), prompt(), *found) == want
 
 
-@pytest.mark.parametrize("word", ["shell-tool", "instant-tool", "escalation", "unrecorded"])
+@pytest.mark.parametrize("word", ["shell-tool", "instant-tool", "judged-tool", "escalation", "unrecorded"])
 def test_no_dialog_is_inferred_where_nobody_can_look(word):
     assert state_of(prompt(), opened(30, "c", word)) == "working(tool)"
 
