@@ -22,7 +22,7 @@ DEEP = 64  # levels of nesting: what an agent writes has fewer than ten
 
 #: Keys of ids, and what may stand there.
 ID_KEYS = re.compile(r"(^|_)(id|ids|uuid|uuids)$|(Id|Ids|ID|IDs|Uuid|Uuids|UUID)$")
-ID = re.compile(r"[A-Za-z0-9][\w.:-]{0,79}", re.ASCII)
+ID = re.compile(r"[A-Za-z0-9][\w.:#-]{0,79}", re.ASCII)
 #: Keys that may name a person or a machine: nothing that stands there is kept.
 PERSONAL = re.compile(r"(?i)user(?!type$)|account|org|email|login|owner|author|machine|device|host")
 
@@ -43,8 +43,8 @@ CALL = re.compile(r"tool|call|function", re.IGNORECASE)
 TAGS = frozenset({"exec"})
 CONNECTED = "mcp__"  # a tool of a connected server bears the server's name
 
-FOLDER_KEYS = frozenset({"cwd", "workdir", "workingDirectory", "working_directory"})
-KEY = re.compile(r"[A-Za-z_$][\w$-]{0,59}", re.ASCII)
+FOLDER_KEYS = frozenset({"cwd", "workdir", "work_dir", "workingDirectory", "working_directory"})
+KEY = re.compile(r"[A-Za-z_$][\w$-]{0,59}|event\.(name|timestamp)", re.ASCII)
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?")
 
@@ -53,7 +53,7 @@ KEYED = re.compile(r"([a-z_]{1,40}): (\S.*)")
 PLAIN = re.compile(r"true|false|\d+")
 
 #: Keys of what a tool was called with, and of the arguments in it that readers look for.
-CALLED_WITH = frozenset({"input", "arguments"})
+CALLED_WITH = frozenset({"input", "arguments", "args"})
 ARGUMENTS = frozenset({"sandbox_permissions", "shell_id", "task_id", "mode", "kind"})
 
 #: What readers know a text by: how it begins, what a notification is about, and whether it asks.
@@ -178,9 +178,13 @@ def _kept(text: str, key: str, around: dict[str, Any]) -> bool:
         return ID.fullmatch(text) is not None
     if key in PHRASE_KEYS:
         return PHRASE.fullmatch(text) is not None
-    if key == "name" and (text in TAGS or "arguments" in around or CALL.search(str(around.get("type", "")))):
+    if key == "name" and (text in TAGS or _is_call(around)):
         return WORD.fullmatch(text) is not None and not text.startswith(CONNECTED)
-    return WORD_KEYS.search(key) is not None and WORD.fullmatch(text) is not None
+    return (key == "event.name" or WORD_KEYS.search(key) is not None) and WORD.fullmatch(text) is not None
+
+
+def _is_call(around: dict[str, Any]) -> bool:
+    return "arguments" in around or "args" in around or CALL.search(str(around.get("type", ""))) is not None
 
 
 def _packed(text: str, key: str, depth: int) -> str:

@@ -99,6 +99,15 @@ def test_the_names_of_tools_survive_and_other_names_do_not():
     }
 
 
+def test_the_name_of_a_call_and_of_an_event_and_the_place_of_a_request_survive():
+    call = {"functionCall": {"id": "c1", "name": "edit", "args": {"file_path": "/home/alice/x"}}, "name": "alice"}
+    told = {"event.name": "qwen-code.api_error", "prompt_id": "0bc18d25-5fb3-46dc-a258-f95d3825818f########0"}
+    assert json.loads(blank(orjson.dumps(call))) == {
+        "functionCall": {"id": "c1", "name": "edit", "args": {"file_path": "[13 chars]"}}, "name": "[5 chars]",
+    }
+    assert json.loads(blank(orjson.dumps(told))) == told
+
+
 def test_what_is_no_json_becomes_its_length_and_stays_none():
     assert blank(b'{"type": "user", "text": "half of a li') == b"[38 bytes]"
 
