@@ -214,7 +214,8 @@ class Bindings:
         owners = [p for p in self._free(agent, session) if agent.owns(p, session) and was_there(p, began, now)]
         if not owners:
             return
-        p = max(owners, key=lambda p: (agent.owns(p, session), not self._runs_another(agent, session, p), p.created))
+        p = max(owners, key=lambda p: (agent.owns(p, session), not self._launched(agent, p),
+                                       not self._runs_another(agent, session, p), p.created))
         self._own(agent, session, p, began, now)
         self._note_role(agent, session.id, p, began)
         if agent.single:
@@ -226,6 +227,10 @@ class Bindings:
         role = agent.role(p) if p else None
         if role:
             self._sessions.join(agent, Event(Kind.FACT, ident, at, "role", role, source="process"))
+
+    def _launched(self, agent: Agent, p: Process) -> bool:
+        """Tell whether a process only waits for the agent that it has launched."""
+        return any(q.ppid == p.pid and agent.main(q) for q in self._table.all())
 
     def _runs_another(self, agent: Agent, session: Session, p: Process) -> bool:
         """Tell whether a process of an agent that runs one session at a time has one already."""

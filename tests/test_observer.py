@@ -783,6 +783,19 @@ def test_the_end_of_its_process_ends_a_session(home):
     assert home.said("s1") == "idle(crashed)"
 
 
+def test_a_launcher_runs_nothing_itself_so_a_new_session_is_of_the_program_that_it_launched(home):
+    launcher, program = claude(100), replace(claude(101), ppid=100)
+    observer = home.start(launcher, program)
+    for session, at in ("s1", NOW - 20), ("s2", NOW - 5):
+        for event in (Event(Kind.FACT, session, at, "cwd", "/home/dev/app"),
+                      Event(Kind.PROMPT, session, at, word="user", turn=session),
+                      Event(Kind.END, session, at + 2, word="finished", turn=session)):
+            observer.sessions.join(CLAUDE, event)
+        observer.tick(NOW)
+    states = {row.session: row.verdict.state.value for row in observer.sessions.rows()}
+    assert states == {"s1": "idle", "s2": "your-turn"}
+
+
 def test_a_process_suspended_in_mid_turn_stalls_its_session(home):
     home.start(claude())
     home.append(HISTORY, prompt(-30))
