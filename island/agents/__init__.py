@@ -11,5 +11,6 @@ from island.agents.codex import CODEX
 from island.agents.copilot import COPILOT
 from island.agents.droid import DROID
 from island.agents.kimi import KIMI
+from island.agents.qwen import QWEN
 
-AGENTS: dict[str, Agent] = {agent.name: agent for agent in (CLAUDE, CODEX, COPILOT, DROID, KIMI)}
+AGENTS: dict[str, Agent] = {agent.name: agent for agent in (CLAUDE, CODEX, COPILOT, DROID, KIMI, QWEN)}
