@@ -199,7 +199,7 @@ class Bindings:
         if began:
             self._find_owner(agent, session, began, now)
             v = view(self._sessions.of(agent, session.id))
-        if v.owner and v.gone is None and v.owner.key.isdecimal():
+        if v.owner and v.gone is None and v.owner.key.isdecimal() and not self._table.foreign(v.owner.text):
             self._note_tools(agent, v, now)
 
     def _unbound_since(self, session: Session, v: View) -> float:

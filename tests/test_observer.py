@@ -236,6 +236,14 @@ def test_a_live_record_of_a_container_is_not_judged_by_our_processes(home):
     assert home.said("s1") == "working(model)"
 
 
+def test_what_runs_in_a_container_cannot_be_seen_so_no_dialog_is_inferred_there(home):
+    home.observer._bindings._table = SystemTable(matters)
+    home.append(HISTORY, prompt(-30), called(-20, tool="Bash"))
+    home.write(LIVE, live(-30, "s1", "", pid=2**22 + 1, procStart="1", pidDomain="linux:m:pid:[1]"))
+    home.observer.sweep(NOW)
+    assert home.said("s1") == "working(tool)"
+
+
 # -- what cannot be read -------------------------------------------------------------------------------------
 
 
