@@ -23,6 +23,7 @@ from island.sessions import Sessions
 from island.sources.databases import LOG, Database, database
 from island.sources.files import Document, Follower, Look, Presence
 from island.sources.processes import Change, Table
+from island.sources.projects import folders
 from island.sources.sweep import matcher, sweep
 
 #: Files older than this when first seen are not read: no lease is longer.
@@ -86,20 +87,28 @@ class Observer:
     """All evidence of all agents."""
 
     def __init__(self, homes: Mapping[str, str], table: Table, since: float, *,
-                 agents: Mapping[str, Agent] = AGENTS) -> None:
+                 agents: Mapping[str, Agent] = AGENTS,
+                 folders: Callable[[Process], Iterable[str]] = folders) -> None:
         self.tally = Tally()
         agents = {name: contained(agent, self._failed) for name, agent in agents.items()}
         self.sessions = Sessions(agents, since)
         self._table = table
         self._bindings = Bindings(self.sessions, table)
+        self._folders = folders
+        self.projects: Mapping[str, tuple[Agent, Source]] = {}  # project files of the agents that run
         self._files: dict[str, Followed] = {}
         self._doubted: set[str] = set()
         self._looked_at = self._pruned_at = 0.0
-        sources = [(agent, source) for agent in agents.values() for source in agent.sources]
+        sources = [(agent, source) for agent in agents.values() for source in agent.sources if not source.project]
         patterns = [f"{escape(homes[agent.name])}/{source.pattern}" for agent, source in sources]
         self._sources = [(*pair, matcher([p])) for pair, p in zip(sources, patterns, strict=True)]
         logs = [p + LOG for (_, source), p in zip(sources, patterns, strict=True) if source.shape is Shape.DATABASE]
-        self.patterns = (*patterns, *logs)
+        self._patterns = (*patterns, *logs)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Return where files lie that may matter now."""
+        return (*self._patterns, *map(escape, self.projects))
 
     # -- what the outside says ------------------------------------------------------------------------------
 
@@ -121,8 +130,20 @@ class Observer:
 
     def processes_changed(self, change: Change, now: float) -> None:
         """Take note of processes that started or ended."""
+        self._note_projects(change, now)
         self._bindings.changed(change, now)
         self._settle(now)
+
+    def _note_projects(self, change: Change, now: float) -> None:
+        """Follow the project files of the agents that run, and of no others."""
+        agents = [a for a in self.sessions.agents.values() if any(source.project for source in a.sources)]
+        if any(agent.main(p) for p in (*change.started, *change.exited) for agent in agents):
+            before, self.projects = self.projects, {
+                str(PurePath(folder, source.pattern)): (agent, source)
+                for agent in agents for p in self._table.all() if agent.main(p)
+                for folder in self._folders(p) for source in agent.sources if source.project}
+            fresh = sweep(map(escape, self.projects.keys() - before.keys()), now - HORIZON)
+            self.changed({file.path for file in fresh}, now)
 
     def stopped(self, changed: Iterable[Process], now: float) -> None:
         """Take note of agents suspended by a signal, or continued."""
@@ -192,21 +213,22 @@ class Observer:
     def wants(self, path: str) -> bool:
         """Tell whether a hint at this path is of use."""
         path = database(path)
-        return path in self._files or any(matches(path) for _, _, matches in self._sources)
+        known = path in self._files or path in self.projects
+        return known or any(matches(path) for _, _, matches in self._sources)
 
     def hot(self) -> set[str]:
-        """Return the files to look at often: of sessions that are not idle, and what has just changed."""
+        """Return the files to look at often: of sessions that are not idle, what has just changed, project files."""
         awake = self.sessions.awake()
         hot = [f for f in self._files.values() if f.source.shape is not Shape.PRESENCE
                and (f.looked_at > self._looked_at - WARM or any((f.agent.name, s) in awake for s in f.told))]
-        return {f.path for f in hot} | {f.path + LOG for f in hot if f.source.shape is Shape.DATABASE}
+        logs = {f.path + LOG for f in hot if f.source.shape is Shape.DATABASE}
+        return {f.path for f in hot} | logs | self.projects.keys()
 
     def _follow(self, path: str) -> Followed | None:
-        for agent, source, matches in self._sources:
-            if matches(path):
-                self._files[path] = Followed(agent, source, path)
-                return self._files[path]
-        return None
+        found = self.projects.get(path) or next(((a, s) for a, s, matches in self._sources if matches(path)), None)
+        if found:
+            self._files[path] = Followed(*found, path)
+        return self._files.get(path)
 
     def _look(self, path: str, followed: Followed, now: float) -> None:
         look = followed.looker.look()

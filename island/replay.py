@@ -82,7 +82,7 @@ class Replay:
         spoken = {s.operand["pid"] for s in sequence.of("process")} | {s.operand for s in sequence.of("exit")}
         self.table = RecordedTable(frozenset(spoken), complete=bool(spoken))
         homes = {name: agent.home({}, str(self._home)) for name, agent in AGENTS.items()}
-        self.observer = Observer(homes, self.table, self.now)
+        self.observer = Observer(homes, self.table, self.now, folders=self._folders)
         self.book = Book(since=self.now)
         self.rows: dict[str, Row] = {}
         self.lines: list[Line] = []
@@ -140,6 +140,10 @@ class Replay:
         root = self._home if name.startswith("~/") else self._project
         return root / name[2:]
 
+    def _folders(self, p: Process) -> tuple[str, ...]:
+        """Return where a process keeps project files: of a sequence, only one project's lie here."""
+        return () if p.cwd else (str(self._project),)
+
     def touch(self, path: Path) -> None:
         """Give a file the time of now, and hint at it."""
         os.utime(path, (self.now, self.now))
@@ -149,10 +153,11 @@ class Replay:
 
     def _report(self, at: float) -> None:
         at = round(at, 3)
-        rows = self.observer.sessions.rows()
+        found = self.observer.sessions.rows()
+        rows = [replace(row, session=row.session.replace(str(self._project), PROJECT)) for row in found]
         self.rows = {row.session: row for row in rows}
-        for row in rows:
-            self._say_verdict(at, row)
+        for row, named in zip(found, rows, strict=True):
+            self._say_verdict(at, named, why(self.observer.sessions.held[row.agent, row.session]))
         for agent, session in self._said.keys() - {(row.agent, row.session) for row in rows}:
             del self._said[agent, session]
             self.lines.append({"at": at, "session": session, "agent": agent, "state": "idle", "reason": "ended",
@@ -165,9 +170,8 @@ class Replay:
         self.spoken += spoken
         self.lines += [_notice_line(at, s) for s in spoken]
 
-    def _say_verdict(self, at: float, row: Row) -> None:
+    def _say_verdict(self, at: float, row: Row, because: str) -> None:
         key, verdict = (row.agent, row.session), row.verdict
-        because = why(self.observer.sessions.held[key])
         said = (verdict.state, verdict.reason, verdict.sure, row.role)
         if self._said.get(key) == said:
             return

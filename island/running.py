@@ -172,6 +172,8 @@ class Running:
     def _roots(self) -> Iterable[Root]:
         for agent in AGENTS.values():
             for source in agent.sources:
+                if source.project:
+                    continue  # a few files with full names: they are looked at often instead
                 *folders, _ = source.pattern.split("/")
                 named = list(takewhile(lambda part: not has_magic(part), folders))
                 # A file with a full name needs but its own folder; what lies below that may be huge.

@@ -15,6 +15,7 @@ from island.agents.base import Shape, asks
 from island.agents.claude import read_live, read_transcript
 from island.agents.codex import read_rollout
 from island.blanking import DEEP, PROJECT, blank, blank_arguments, blank_text
+from island.cli.record import RECORDED
 from island.model import Kind, Process, Record
 from island.sequence import parse
 from island.sources.sweep import matcher
@@ -203,7 +204,7 @@ def recorded(agent):
 
 
 @pytest.mark.recordings
-@pytest.mark.parametrize("agent", AGENTS.values(), ids=AGENTS)
+@pytest.mark.parametrize("agent", RECORDED.values(), ids=RECORDED)
 def test_every_recorded_line_means_the_same(agent):
     if not (RECORDINGS / agent.name).is_dir():
         pytest.skip("the recordings are not here")

@@ -23,7 +23,7 @@ from island.model import Event, Process, Reader, Record, Role, Session
 class Shape(StrEnum):
     """How a source is written, and so how it is read."""
 
-    LINES = "lines"  # JSON Lines, appended
+    LINES = "lines"  # one record a line, appended
     DOCUMENT = "document"  # a small file, rewritten whole
     PRESENCE = "presence"  # never opened: that it is there, and its file time, is all that counts
     DATABASE = "database"  # SQLite, asked by the source's queries; each row is a record
@@ -49,7 +49,8 @@ class Source:
 
     pattern: glob, one star within one folder; removed: what the end of such a file means for the sessions
     that it told of; head: read the first line too, it carries what the tail does not; side: it tells only facts
-    of sessions whose history lies elsewhere; queries: what a database is asked.
+    of sessions whose history lies elsewhere; queries: what a database is asked; project: the pattern is the full
+    name of a file in the folder that the agent's process works in, or at the root of its repository, not in its home.
     """
 
     pattern: str
@@ -59,6 +60,7 @@ class Source:
     head: bool = False
     side: bool = False
     queries: tuple[Query, ...] = ()
+    project: bool = False
 
 
 #: What a title without a mark says: that the prompt is free, if the title had a mark before. Older versions and some

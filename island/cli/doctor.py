@@ -135,14 +135,17 @@ def _agents(observer: Observer) -> Iterator[Finding]:
     now = time.time()
     for name, home in homes().items():
         agent = AGENTS[name]
-        if not Path(home).is_dir():
+        beside = any(source.project for source in agent.sources)
+        if not beside and not Path(home).is_dir():
             yield Finding(True, f"{agent.label}: not here ({home} is not there)")
             continue
-        found = [f for s in agent.sources for f in sweep([f"{escape(home)}/{s.pattern}"])]
+        below = [f"{escape(home)}/{source.pattern}" for source in agent.sources if not source.project]
+        found = sweep([*below, *(escape(path) for path, (a, _) in observer.projects.items() if a.name == name)])
         newest = f", the last change {age(now - max(f.mtime for f in found))} ago" if found else ""
         versions = sorted({s.fact("version") for k, s in observer.sessions.held.items() if k[0] == name} - {""})
         known = f", versions {', '.join(versions)}" if versions else ""
-        yield Finding(True, f"{agent.label}: {len(found)} files in {home}{newest}{known}",
+        where = "the folders it runs in" if beside else home
+        yield Finding(True, f"{agent.label}: {len(found)} files in {where}{newest}{known}",
                       "; ".join(f"invisible: {blind}" for blind in agent.blind))
 
 

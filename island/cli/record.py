@@ -32,6 +32,9 @@ from island.sources.sweep import sweep
 
 Line = dict[str, Any]
 
+#: Project files are no records with names that could be kept: without its prose nothing would be left of them.
+RECORDED = {name: agent for name, agent in AGENTS.items() if not any(source.project for source in agent.sources)}
+
 NOTE = (
     "Please add what was true, as lines in order of time. That it waited for a permission after 12.5 s is"
     ' {{"at": 12.5, "truth": {{"session": "{session}", "state": "your-turn", "reason": "permission"}}}};'
@@ -57,14 +60,14 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser("record", help="write a session as a file for a report", description=__doc__)
     parser.add_argument("session", metavar="SESSION", help="the beginning of the session's id")
-    parser.add_argument("--agent", choices=sorted(AGENTS), help="look for it among this agent's alone")
+    parser.add_argument("--agent", choices=sorted(RECORDED), help="look for it among this agent's alone")
     parser.add_argument("-o", "--output", metavar="FILE", help="by default AGENT-SESSION.jsonl")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the file; 2 if there is no such session, or more than one, or the file is there already."""
-    wanted = [AGENTS[arguments.agent]] if arguments.agent else list(AGENTS.values())
+    wanted = [RECORDED[arguments.agent]] if arguments.agent else list(RECORDED.values())
     found = [(agent, ident) for agent in wanted for ident in sorted(sessions(agent, arguments.session))]
     if len(found) != 1:
         return _refuse(_which(arguments.session, found))
@@ -89,7 +92,8 @@ def _refuse(why: str) -> int:
 
 def _which(prefix: str, found: list[tuple[Agent, str]]) -> str:
     if not found:
-        return f"no session begins with {prefix!r}"
+        prose = ", ".join(agent.label for name, agent in AGENTS.items() if name not in RECORDED)
+        return f"no session begins with {prefix!r}" + (f"; of {prose} none can be recorded" if prose else "")
     listed = ", ".join(f"{agent.name} {ident}" for agent, ident in found)
     return f"{len(found)} sessions begin with {prefix!r}: {listed}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from island.model import Role, Row, Snapshot, State, Sure
@@ -12,8 +13,8 @@ HEADINGS = ("state", "reason", "project", "agent", "since", "session")
 
 
 def short(session: str) -> str:
-    """Return enough of a session's id to tell it by: some agents begin all of theirs with one word."""
-    return safe(session.rpartition("_")[2][:8])
+    """Return enough of a session's id to tell it by: some agents begin all of theirs with one word, or a path."""
+    return safe(re.split(r"[_/\\]", session)[-1][:8])
 
 
 def shown(rows: Iterable[Row], *, everything: bool) -> list[Row]:
