@@ -106,12 +106,17 @@ def view(session: Session) -> View:
 
 
 def _is_open(session: Session, span: Event, prompt: Event | None, since: float) -> bool:
-    if span.word in TURN_BOUND and prompt and span.at < prompt.at:
+    if span.word in TURN_BOUND and prompt and _before(span, prompt):
         return False
     if span.word in PROCESS_BOUND and span.at < since:
         return False
     closed = session.get(Kind.CLOSED, span.key)
-    return closed is None or closed.at < span.at
+    return closed is None or _before(closed, span)
+
+
+def _before(one: Event, other: Event) -> bool:
+    """Tell whether one event came before another: what a format without times says at one moment stands in order."""
+    return (one.at, one.order) < (other.at, other.order)
 
 
 def _by_place_and_key(span: Event) -> tuple[object, ...]:

@@ -116,6 +116,13 @@ def test_a_late_span_of_an_earlier_turn_is_not_folded_in_whatever_order(begin, s
     assert session(begin, span).registers == session(span, begin).registers
 
 
+def test_what_is_told_at_one_moment_is_told_in_the_order_of_its_file():
+    asked, answered = opened(20, "ask", "permission", order=2), event(Kind.CLOSED, 20, "ask", order=1)
+    assert [e.key for e in view(session(prompt(), asked, answered)).open("permission")] == ["ask"]
+    assert view(session(prompt(), asked, event(Kind.CLOSED, 20, "ask", order=3))).open("permission") == []
+    assert view(session(asked, event(Kind.PROMPT, 20, turn="t2", order=3))).open("permission") == []
+
+
 def test_an_unknown_fact_is_an_empty_text():
     assert session().fact("model") == ""
 
