@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from island.leases import FREED, GRACE, LAST_WORDS
-from island.model import AGAIN, KEYLESS, TURN_BOUND, Event, Kind, Reason, Session, Sure, place
+from island.model import AFRESH, AGAIN, KEYLESS, TURN_BOUND, Event, Kind, Reason, Session, Sure, place
 
 #: Source of a LIVE event that was read from the title of a terminal.
 TITLE = "terminal title"
@@ -94,6 +94,10 @@ def view(session: Session) -> View:
     if prompt is None:
         prompt, answer = session.get(Kind.PROMPT, KEYLESS), answer or session.get(Kind.ANSWER, KEYLESS)
     end = _newest(end, _timeless_end(session, prompt))
+    answer = None if _cut_off(answer, prompt, end) else answer
+    afresh = session.get(Kind.END, AFRESH)
+    if afresh and (prompt is None or _before(prompt, afresh)):
+        prompt, end = None, afresh
     progress = _standing(session.get(Kind.PROGRESS), prompt, end)
     last = _newest(prompt, progress, end, answer)
     over = last if last and last.kind in (Kind.END, Kind.ANSWER) else None
@@ -146,6 +150,13 @@ def _standing(progress: Event | None, prompt: Event | None, end: Event | None) -
     return progress if progress.at > end.at + GRACE else None
 
 
+def _cut_off(answer: Event | None, prompt: Event | None, end: Event | None) -> bool:
+    """Tell whether an answer is what was said until the turn was interrupted, written just after that."""
+    if answer is None or end is None or end.word != Reason.INTERRUPTED or answer.turn:
+        return False
+    return _before(end, answer) and answer.at <= end.at + GRACE and (prompt is None or _before(prompt, end))
+
+
 def _owner(session: Session, last: Event | None) -> tuple[Event | None, Event | None]:
     """Return the process that has the session loaded, and its end if it has ended.
 
@@ -158,7 +169,7 @@ def _owner(session: Session, last: Event | None) -> tuple[Event | None, Event | 
     if not owners:
         return None, None
     gone = max((e for o in owners if (e := _ended(session, o))), key=place)
-    if last and last.at > gone.at + LAST_WORDS:
+    if last and last.at > gone.at + (0 if last.key == AFRESH else LAST_WORDS):
         return None, None
     return owners[0], gone
 
@@ -265,6 +276,15 @@ def _firm_since(v: View, at: float) -> bool:
     return v.over is not None and v.over.kind is Kind.END and v.over.at > at
 
 
+def _asked_since(v: View) -> Claim | None:
+    """An ask opened after what looked like the last answer: it was not the last. An error stays an error."""
+    over = v.over
+    if over is None or over.kind is not Kind.ANSWER or over.word not in ("", Reason.FINISHED, Reason.QUESTION):
+        return None
+    asks = [span for span in v.open(*ASKS) if span.word in TURN_BOUND and _before(over, span)]
+    return next((Claim("ask", s.at, ASKS[s.word], s, _about(s)) for s in asks), None)
+
+
 def _closed_by_user(v: View) -> Claim | None:
     """The last window that showed the session has gone, and nothing has happened since."""
     windows = list(v.session.every(Kind.ATTACHED))
@@ -280,6 +300,8 @@ def _closed_by_user(v: View) -> Claim | None:
 def _over(v: View) -> Claim | None:
     if v.over is None:
         return None
+    if v.over.key == AFRESH:
+        return Claim("idle", v.over.at, Reason.NEW, v.over)
     children = v.open("child")
     if v.over.number > 0 or (children and not (v.over.number == 0 and children[-1].at < v.over.at)):
         return _handed_back(v, background="children")
@@ -319,6 +341,8 @@ def _background_end(v: View) -> float:
 def _hand_back_lease(v: View, over: Event, reason: Reason) -> str:
     if over.text == AGAIN and v.live is None:
         return "tried-again"
+    if over.kind is Kind.ANSWER and over.number == 0:
+        return "goes-on"
     if over.kind is Kind.ANSWER and v.live is None:
         return "answer" if v.owner else "answer-left"
     if v.prompt and v.prompt.word == "agent" and reason is Reason.FINISHED:
@@ -411,8 +435,8 @@ def _nothing(v: View) -> Claim | None:
 
 
 CLAIMS: tuple[Callable[[View], Claim | None], ...] = (
-    _dead, _trust, _suspended, _live_ask, _child_ask, _live_busy, _live_free, _closed_by_user, _over, _open_turn,
-    _nothing,
+    _dead, _trust, _suspended, _live_ask, _child_ask, _live_busy, _live_free, _closed_by_user, _asked_since, _over,
+    _open_turn, _nothing,
 )
 
 

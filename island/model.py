@@ -59,9 +59,9 @@ class Kind(StrEnum):
     PROMPT = "prompt"  # a turn began; word: who began it (user, agent, machine)
     PROGRESS = "progress"  # the main thread went on; word: a working reason
     ANSWER = "answer"  # looks final, may still go on; word: a hand-back reason; text: AGAIN for an error that may be
-    # tried again
+    # tried again; number: 0 if it may go on for a moment only
     END = "end"  # the turn is over; word: a hand-back reason; number: background agents left. Without a time of
-    # its own (at 0) its key is the turn's
+    # its own (at 0) its key is the turn's; with the key AFRESH another conversation begins, which has no turn yet
     PLANNED = "planned"  # key: turn; the turn ends in a plan to approve
     OPENED = "opened"  # key: id; word: a span of SPANS; text: the tool's name or command
     CLOSED = "closed"  # key: id
@@ -81,6 +81,9 @@ FACTS = ("cwd", "title", "name", "model", "tokens", "version", "role", "parent",
 #: Spans that end with their turn at the latest; the others (children, shells) may outlive it.
 TURN_BOUND = frozenset({"tool", "shell-tool", "instant-tool", "judged-tool", "question", "plan", "permission",
                         "escalation", "unrecorded"})
+
+#: Key of an END that begins another conversation in the same place.
+AFRESH = "afresh"
 
 #: Key of turn registers read from records that carry no turn key at all (very old formats). They count
 #: only while no record with a turn key has been seen.

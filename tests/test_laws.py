@@ -16,7 +16,22 @@ from hypothesis import strategies as st
 from island.agents import AGENTS
 from island.agents.claude import read_transcript
 from island.claims import view
-from island.model import FACTS, KEYLESS, Event, Kind, Reason, Record, Role, Row, Session, State, Sure, Verdict, place
+from island.model import (
+    AFRESH,
+    FACTS,
+    KEYLESS,
+    Event,
+    Kind,
+    Reason,
+    Record,
+    Role,
+    Row,
+    Session,
+    State,
+    Sure,
+    Verdict,
+    place,
+)
 from island.notices import FRESH, MANY, Book, Notice, Withdraw, about, advance, key_of
 from island.observer import Observer
 from island.replay import RecordedTable
@@ -39,7 +54,7 @@ VOCABULARY = {
     Kind.PROMPT: (("", KEYLESS), ("user", "agent", "task")),
     Kind.PROGRESS: (("", KEYLESS), WORKING),
     Kind.ANSWER: (("", KEYLESS), HAND_BACKS),
-    Kind.END: (("",), HAND_BACKS),
+    Kind.END: (("", AFRESH), HAND_BACKS),
     Kind.PLANNED: (("t1", "t2"), ("",)),
     Kind.LIVE: (("busy", "idle", "shell", *ASKS), ()),
     Kind.OWNER: (("1", "2"), ("",)),

@@ -1,5 +1,6 @@
 """What the registers of a session claim, how long it holds, and what the icon makes of it."""
 
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -9,7 +10,7 @@ from island.agents import AGENTS
 from island.agents.codex import CODEX
 from island.claims import TITLE, claim, view
 from island.leases import LEASES
-from island.model import AGAIN, KEYLESS, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
+from island.model import AFRESH, AGAIN, KEYLESS, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
 from island.rules import collapse, decide, fold, urgency
 from island.sessions import Sessions
 
@@ -190,6 +191,55 @@ def test_an_answer_without_an_end_is_final_after_a_second():
     answer = [prompt(), event(Kind.ANSWER, 15, word="finished")]
     assert state_of(*answer, now=15.9) == "working(model)"
     assert state_of(*answer, now=16.1) == "your-turn(finished)"
+
+
+def test_a_complete_answer_is_final_as_soon_as_nothing_follows_at_once():
+    answer = [prompt(), event(Kind.ANSWER, 15, word="finished", number=0)]
+    assert state_of(*answer, now=15.4) == "working(model)"
+    assert state_of(*answer, now=15.6) == "your-turn(finished)"
+
+
+ANSWERED = event(Kind.ANSWER, 15, word="finished", order=1)
+ASKED = event(Kind.OPENED, 15, "ask", "permission", order=2)
+
+
+@pytest.mark.parametrize(("found", "want"), [
+    ([ANSWERED, ASKED], "your-turn(permission)"),
+    ([ANSWERED, ASKED, event(Kind.CLOSED, 16, "ask")], "your-turn(finished)"),
+    ([ANSWERED, ASKED, event(Kind.CLOSED, 16, "ask"), progress(16, turn="")], "working(model)"),
+    ([event(Kind.ANSWER, 15, word="error", order=1), ASKED], "your-turn(error)"),
+    ([end(15, "interrupted", order=1), ASKED], "your-turn(interrupted)"),
+    ([replace(ANSWERED, order=3), ASKED], "your-turn(finished)"),
+], ids=short)
+def test_an_ask_after_what_looked_like_the_last_answer_shows_that_it_was_not(found, want):
+    assert state_of(prompt(), *found) == want
+
+
+@pytest.mark.parametrize(("found", "want"), [
+    ([event(Kind.ANSWER, 15.1, word="finished")], "your-turn(interrupted)"),
+    ([event(Kind.ANSWER, 18, word="finished")], "your-turn(finished)"),
+    ([prompt(15.1, "t2"), event(Kind.ANSWER, 15.2, word="finished")], "your-turn(finished)"),
+    ([event(Kind.ANSWER, 15.1, word="finished", turn="t2")], "your-turn(finished)"),
+], ids=short)
+def test_what_was_said_until_an_interrupt_is_no_answer(found, want):
+    assert state_of(prompt(), end(15, "interrupted"), *found) == want
+
+
+def afresh(at=30, **more):
+    return event(Kind.END, at, AFRESH, **more)
+
+
+@pytest.mark.parametrize(("found", "want"), [
+    ([prompt(), afresh()], "idle(new)"),
+    ([prompt(), end(), afresh()], "idle(new)"),
+    ([prompt(), end(), afresh(), end(35, "interrupted", turn="")], "idle(new)"),
+    ([prompt(), end(), afresh(), event(Kind.ANSWER, 35, word="finished")], "your-turn(finished)"),
+    ([prompt(), end(), afresh(), prompt(40, "t2")], "working(model)"),
+    ([owner(), prompt(), gone(29), afresh()], "idle(new)"),
+    ([owner(), prompt(), gone(31), afresh()], "idle(ended)"),
+], ids=short)
+def test_a_conversation_that_begins_afresh_has_no_turn_until_its_first_prompt(found, want):
+    assert state_of(*found) == want
 
 
 # -- decide: leases ----------------------------------------------------------------------------------------
