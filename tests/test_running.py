@@ -205,6 +205,22 @@ async def test_folders_that_appear_later_are_found(home, start):
 
 
 @in_loop
+async def test_a_chat_beside_the_code_is_followed_while_its_agent_lives(home, start):
+    project = str(home.root / "project")
+    chat = Path(project) / ".aider.chat.history.md"
+    async with running(home) as shown:
+        agent = start("aider")
+        chat.write_text("\n#### prompt  \n")
+        await shown.until(lambda: shown.of(project) == "working(model)")
+        with chat.open("a") as file:
+            file.write("\nanswer\n\n")
+        await shown.until(lambda: shown.of(project) == "your-turn(finished)")
+        agent.kill()
+        agent.wait()
+        await shown.until(lambda: shown.of(project) == "idle(ended)")
+
+
+@in_loop
 async def test_what_is_moved_away_is_shown_no_more(home):
     async with running(home) as shown:
         path = home.prompt("s1")

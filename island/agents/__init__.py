@@ -5,6 +5,7 @@ To add one: write its file, add its row here, add a folder of sequences. Nothing
 
 from __future__ import annotations
 
+from island.agents.aider import AIDER
 from island.agents.base import Agent
 from island.agents.claude import CLAUDE
 from island.agents.codex import CODEX
@@ -13,4 +14,4 @@ from island.agents.droid import DROID
 from island.agents.kimi import KIMI
 from island.agents.qwen import QWEN
 
-AGENTS: dict[str, Agent] = {agent.name: agent for agent in (CLAUDE, CODEX, COPILOT, DROID, KIMI, QWEN)}
+AGENTS: dict[str, Agent] = {agent.name: agent for agent in (AIDER, CLAUDE, CODEX, COPILOT, DROID, KIMI, QWEN)}
