@@ -204,14 +204,15 @@ SUBCOMMANDS = frozenset({
     "agents", "app-server", "attach", "bg-pty-host", "bg-spare", "daemon", "doctor", "exec", "logs", "mcp",
     "mcp-server", "proto", "resume", "run", "serve", "stop", "update",
 })
+SECRET = re.compile(r"(?i)key|token|secret|pass|auth|credential")  # such an option's value may look like an id
 OPTION = re.compile(r"-{1,2}[A-Za-z][A-Za-z-]{0,30}")
 
 
 def blank_arguments(arguments: Sequence[str]) -> list[str]:
     """Return a command line without its prose: the program, options, subcommands and ids of sessions."""
     interpreted = bool(arguments) and _name(arguments[0]) in PROGRAMS and arguments[1:2] != ["-c"]
-    programs = arguments[: 2 if interpreted else 1]
-    return [*map(_program, programs), *map(_argument, arguments[len(programs) :])]
+    programs, others = arguments[: 2 if interpreted else 1], arguments[2 if interpreted else 1 :]
+    return [*map(_program, programs), *map(_argument, others, ("", *others))]
 
 
 def _name(path: str) -> str:
@@ -222,7 +223,9 @@ def _program(argument: str) -> str:
     return _name(argument) if WORD.fullmatch(_name(argument)) else blank_text(argument)
 
 
-def _argument(argument: str) -> str:
+def _argument(argument: str, before: str) -> str:
+    if SECRET.search(before) and OPTION.fullmatch(before):
+        return blank_text(argument)
     if argument in SUBCOMMANDS or OPTION.fullmatch(argument) or UUID.fullmatch(argument):
         return argument
     marks = ("shell-snapshots" in argument, "shell-snapshots "), (argument.startswith("eval "), "eval ")

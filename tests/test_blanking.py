@@ -129,6 +129,14 @@ def test_a_process_keeps_what_tells_it_apart_and_nothing_else():
     assert AGENTS["claude"].tool(Process(1, 0, "bash", tuple(kept)))
 
 
+@pytest.mark.parametrize("option", ["--openai-api-key", "--api-key", "--token", "--client-secret", "--password"])
+def test_a_key_on_a_command_line_is_blanked_even_if_it_looks_like_an_id(option):
+    key = "0bc18d25-5fb3-46dc-a258-f95d3825818f"
+    assert blank_arguments(["python3", "aider", option, key, "--model", "x"])[2:] == [
+        option, "[36 chars]", "--model", "[1 chars]"]
+    assert key not in blank_arguments(["aider", f"{option}={key}"])[1]
+
+
 # -- what must survive ---------------------------------------------------------------------------------------
 
 
