@@ -395,6 +395,21 @@ def test_replay_reads_nothing_of_the_home(home):
     assert {path for path in home.listing() if path not in before} == {file}
 
 
+def test_a_chat_beside_the_code_is_explained_by_its_folder_and_no_key_is_shown(home, tmp_path):
+    key, project, program = "sk-0123456789", tmp_path / "webshop", tmp_path / "aider"
+    project.mkdir()
+    program.symlink_to(Path("/bin/sh").resolve())
+    (project / ".aider.chat.history.md").write_text(f"\n#### my {key}  \n")
+    agent = subprocess.Popen([program, "-c", "read line", "sh", "--openai-api-key", key], stdin=subprocess.PIPE,
+                             cwd=project)
+    home.owners.append(agent)
+    done = home.run("explain", "webs")
+    assert (done.returncode, "working (model)" in done.stdout) == (0, True)
+    told = [home.run(*command) for command in (("status", "--json", "--all"), ("status",), ("doctor",))]
+    assert "webshop" in told[1].stdout
+    assert not [one for one in (done, *told) if key in one.stdout + one.stderr]
+
+
 # -- doctor --------------------------------------------------------------------------------------------------
 
 

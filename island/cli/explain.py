@@ -11,6 +11,7 @@ from math import isinf
 from typing import Any
 
 from island.agents import AGENTS
+from island.cli.table import short
 from island.model import Event, Row, Session
 from island.observer import Observer
 from island.running import look_once
@@ -29,7 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
     now = time.time()
     observer = look_once(now, panes=arguments.panes)
     wanted = arguments.session or ""
-    rows = [row for row in observer.sessions.rows() if row.session.startswith(wanted)]
+    rows = [row for row in observer.sessions.rows()
+            if row.session.startswith(wanted) or short(row.session).startswith(wanted)]
     if not rows:
         print(f"island: no session begins with {wanted!r}" if wanted else "island: no sessions", file=sys.stderr)
         return 2 if wanted else 0
