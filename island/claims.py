@@ -123,8 +123,8 @@ def _before(one: Event, other: Event) -> bool:
     return (one.at, one.order) < (other.at, other.order)
 
 
-def _by_place_and_key(span: Event) -> tuple[object, ...]:
-    return (place(span), span.key)
+def _by_place_and_key(event: Event) -> tuple[object, ...]:
+    return (place(event), event.key)
 
 
 def _timeless_end(session: Session, prompt: Event | None) -> Event | None:
@@ -162,13 +162,13 @@ def _owner(session: Session, last: Event | None) -> tuple[Event | None, Event | 
 
     Records well after the end of the last known owner mean that some unseen process goes on with it.
     """
-    owners = sorted(session.every(Kind.OWNER), key=place, reverse=True)
+    owners = sorted(session.every(Kind.OWNER), key=_by_place_and_key, reverse=True)
     living = [owner for owner in owners if not _ended(session, owner)]
     if living:
         return min(living, key=lambda owner: _calm(_live(session, owner))), None
     if not owners:
         return None, None
-    gone = max((e for o in owners if (e := _ended(session, o))), key=place)
+    gone = max((e for o in owners if (e := _ended(session, o))), key=_by_place_and_key)
     if last and last.at > gone.at + (0 if last.key == AFRESH else LAST_WORDS):
         return None, None
     return owners[0], gone

@@ -349,6 +349,11 @@ def test_a_hand_back_after_background_work_is_as_old_as_the_end_of_that_work():
 # -- decide: processes -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_processes_that_are_told_of_at_once_it_is_always_the_same_one(order):
+    assert view(session(*[owner(pid="1"), owner(pid="2")][::order])).owner == owner(pid="2")
+
+
 @pytest.mark.parametrize(("found", "want"), [
     ([owner(), prompt(), gone(30)], "idle(crashed)"),
     ([owner(), prompt(), gone(30, word="closed")], "idle(ended)"),
