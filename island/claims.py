@@ -325,9 +325,13 @@ def _handed_back(v: View, background: str = "") -> Claim:
     lease = _hand_back_lease(v, over, reason)
     if background and reason is Reason.FINISHED:
         lease = background
-    waits = lease in ("handed-back", "left-behind")
+    waits = lease in ("handed-back", "left-behind", "quiet")
     at = max(over.at, _background_end(v)) if waits else over.at
-    return Claim(lease, at, reason, source, v.turn, since=at)
+    return Claim(lease, at, reason, source, v.turn, Sure.INFERRED if _only_looks_final(over) else Sure.TOLD, at)
+
+
+def _only_looks_final(event: Event) -> bool:
+    return event.kind is Kind.ANSWER and event.text == Sure.INFERRED
 
 
 def _background_end(v: View) -> float:
@@ -341,6 +345,8 @@ def _background_end(v: View) -> float:
 def _hand_back_lease(v: View, over: Event, reason: Reason) -> str:
     if over.text == AGAIN and v.live is None:
         return "tried-again"
+    if _only_looks_final(over):
+        return "quiet"
     if over.kind is Kind.ANSWER and over.number == 0:
         return "goes-on"
     if over.kind is Kind.ANSWER and v.live is None:

@@ -79,6 +79,9 @@ LEASES: Mapping[str, tuple[Step, ...]] = {
     "answer-left": (Step(State.WORKING, Reason.MODEL, 1.0), replace(_WAIT, seconds=30 * MINUTE), _EXPIRED),
     # A request failed, and may be tried again: tries were measured up to 34 s apart, and then the model may think.
     "tried-again": (Step(State.WORKING, Reason.RETRYING, 15 * MINUTE), _WAIT, _EXPIRED),
+    # It looks final, and the end is never written: only that nothing follows tells it, so it waits longer than
+    # the steps of a turn are commonly apart, and stays inferred.
+    "quiet": (Step(State.WORKING, Reason.MODEL, 10.0), _WAIT, _EXPIRED),
     # The next turn of a goal or queue follows an end within 0.07 s, a dialog a complete answer within 0.15 s.
     "goes-on": (Step(State.WORKING, Reason.MODEL, 0.5), _WAIT, _EXPIRED),
     # The prompt is free but the answer is not on disk: Esc before the first token, or a flush on its way

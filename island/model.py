@@ -59,7 +59,7 @@ class Kind(StrEnum):
     PROMPT = "prompt"  # a turn began; word: who began it (user, agent, machine)
     PROGRESS = "progress"  # the main thread went on; word: a working reason
     ANSWER = "answer"  # looks final, may still go on; word: a hand-back reason; text: AGAIN for an error that may be
-    # tried again; number: 0 if it may go on for a moment only
+    # tried again, or how sure it is, if not told; number: 0 if it may go on for a moment only
     END = "end"  # the turn is over; word: a hand-back reason; number: background agents left. Without a time of
     # its own (at 0) its key is the turn's; with the key AFRESH another conversation begins, which has no turn yet
     PLANNED = "planned"  # key: turn; the turn ends in a plan to approve

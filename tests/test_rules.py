@@ -346,6 +346,20 @@ def test_a_hand_back_after_background_work_is_as_old_as_the_end_of_that_work():
     assert (verdict.state, verdict.reason, verdict.since) == (State.YOUR_TURN, Reason.FINISHED, 2000)
 
 
+@pytest.mark.parametrize(("found", "now", "want"), [
+    ([], 29, ("working", "model")),
+    ([], 30, ("your-turn", "finished")),
+    ([progress(25, turn="")], 30, ("working", "model")),
+    ([event(Kind.ANSWER, 25, word="question", text=Sure.INFERRED)], 34, ("working", "model")),
+    ([end(21)], 22, ("your-turn", "finished")),
+])
+def test_an_answer_whose_end_nothing_will_tell_is_the_last_when_nothing_follows(found, now, want):
+    answer = event(Kind.ANSWER, 20, word="finished", text=Sure.INFERRED)
+    verdict = decide(session(owner(), prompt(), answer, *found), now, 0)
+    assert (verdict.state, verdict.reason) == want
+    assert (verdict.sure is Sure.INFERRED) is (claim(session(owner(), prompt(), answer, *found)).lease == "quiet")
+
+
 # -- decide: processes -------------------------------------------------------------------------------------
 
 
