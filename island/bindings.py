@@ -218,7 +218,7 @@ class Bindings:
                                        not self._runs_another(agent, session, p), p.created))
         self._own(agent, session, p, began, now)
         self._note_role(agent, session.id, p, began)
-        if agent.single:
+        if _single(agent, p):
             self._leave_others(agent, str(p.pid), now)
         self._leave_run(agent, p.pid)
 
@@ -235,7 +235,7 @@ class Bindings:
     def _runs_another(self, agent: Agent, session: Session, p: Process) -> bool:
         """Tell whether a process of an agent that runs one session at a time has one already."""
         owned = [s for a, s in self._sessions.having(Kind.OWNER, str(p.pid)) if a is agent and s.id != session.id]
-        return agent.single and any(view(s).gone is None for s in owned)
+        return _single(agent, p) and any(view(s).gone is None for s in owned)
 
     def _own(self, agent: Agent, session: Session, p: Process, at: float, now: float) -> None:
         started = p.created if p.created <= now else 0.0
@@ -274,6 +274,10 @@ class Bindings:
                 at = max(process.created, span.at)
                 begun = Event(Kind.OPENED, ident, at, key, "process", text=str(process.pid), source="process")
                 self._sessions.join(agent, begun)
+
+
+def _single(agent: Agent, p: Process) -> bool:
+    return agent.single and not agent.several(p)
 
 
 def was_there(p: Process, at: float, now: float) -> bool:

@@ -89,9 +89,10 @@ class Agent:
     main: a process is the agent itself; owns: how likely it runs that session, where no record tells (0: it
     does not); window: it shows sessions that another process runs; tool: it is a command that the agent runs
     for a tool; role: whose run it is, where only the command line tells; resumes: which session it was started
-    to go on with; single: one process runs one session at a time; call_variable: the variable in which
-    a tool's process carries the call that it runs for; title: what the title of its terminal says, as a word of LIVE,
-    UNMARKED or nothing, for agents that mark there what stands nowhere else; dialogs: what its screen shows, the same.
+    to go on with; single: one process runs one session at a time; several: this process does not, it runs many at
+    once; call_variable: the variable in which a tool's process carries the call that it runs for; title: what the
+    title of its terminal says, as a word of LIVE, UNMARKED or nothing, for agents that mark there what stands nowhere
+    else; dialogs: what its screen shows, the same.
     evidence, blind: what the verdicts rest on, and what cannot be seen, for people.
     """
 
@@ -106,6 +107,7 @@ class Agent:
     role: Callable[[Process], Role | None]
     resumes: Callable[[Process, Iterable[Session]], str] = lambda _, __: ""
     single: bool = False
+    several: Callable[[Process], bool] = lambda _: False
     call_variable: str = ""
     title: Callable[[str], str] | None = None
     dialogs: tuple[Dialog, ...] = ()
@@ -115,7 +117,7 @@ class Agent:
 
 #: What a predicate of a row that fails is taken to say.
 SILENT: Mapping[str, Any] = {"main": False, "owns": 0, "window": False, "tool": False, "role": None, "resumes": "",
-                             "title": ""}
+                             "title": "", "several": False}
 
 
 def contained(agent: Agent, failed: Callable[[str, Exception], None]) -> Agent:
