@@ -112,8 +112,11 @@ class Sessions:
     def _matters(self, key: Key) -> bool:
         """Tell whether there is more of a session than hearsay, and more than a start without a turn that is over."""
         session, verdict = self.held[key], self.verdicts[key]
-        heard_of = all(kind in HEARSAY for kind, _ in session.registers)
-        return not heard_of and (verdict.reason is not Reason.ENDED or view(session).last is not None)
+        if all(kind in HEARSAY for kind, _ in session.registers):
+            return False
+        last, archived = view(session).last, session.get(Kind.FACT, "archived")
+        put_away = archived is not None and archived.word == "yes" and (last is None or last.at <= archived.at)
+        return not put_away and (verdict.reason is not Reason.ENDED or last is not None)
 
     def _row(self, key: Key) -> Row:
         session, verdict, agent = self.held[key], self.verdicts[key], self.agents[key[0]]

@@ -605,3 +605,14 @@ def test_the_icon_is_the_most_urgent_row_of_a_persons_own(shown, icon):
 def test_of_equally_urgent_rows_the_one_that_has_waited_longest_comes_first():
     early, late = row("your-turn", "early", since=10), row("your-turn", "late", since=20)
     assert sorted([late, row("working"), early], key=urgency)[:2] == [early, late]
+
+
+@pytest.mark.parametrize(("said", "at", "shown"), [
+    ("yes", 30, False), ("no", 30, True), ("yes", 20, False), ("yes", 19, True),
+])
+def test_a_session_that_was_put_away_is_not_shown_until_it_goes_on(said, at, shown):
+    sessions = Sessions(AGENTS, 0.0)
+    for e in (owner(), prompt(), end(20), event(Kind.FACT, at, "archived", said)):
+        sessions.join(CODEX, e)
+    sessions.settle(100.0, lambda _, __: None)
+    assert bool(sessions.rows()) is shown
