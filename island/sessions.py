@@ -15,7 +15,7 @@ from island.rules import LIFTED, decide, fold, lift, outdated, prune, urgency
 Key = tuple[str, str]  # agent, session
 
 #: What says no more of a session than that somebody heard of it.
-HEARSAY = frozenset({Kind.FACT, Kind.GONE})
+HEARSAY = frozenset({Kind.FACT, Kind.GONE, Kind.CLOSED})
 
 
 class Sessions:

@@ -616,3 +616,15 @@ def test_a_session_that_was_put_away_is_not_shown_until_it_goes_on(said, at, sho
         sessions.join(CODEX, e)
     sessions.settle(100.0, lambda _, __: None)
     assert bool(sessions.rows()) is shown
+
+
+@pytest.mark.parametrize(("found", "shown"), [
+    ([], False), ([closed(30, "c1")], False), ([gone(30)], False),
+    ([opened(30, "c1", "tool")], True), ([owner()], True),
+])
+def test_that_something_has_ended_is_no_more_than_hearsay(found, shown):
+    sessions = Sessions(AGENTS, 0.0)
+    for e in (event(Kind.FACT, 10, "cwd", "/a"), *found):
+        sessions.join(CODEX, e)
+    sessions.settle(100.0, lambda _, __: None)
+    assert bool(sessions.rows()) is shown
