@@ -92,7 +92,9 @@ def view(session: Session) -> View:
     """Read a session's registers once."""
     end, prompt, answer = session.get(Kind.END), session.get(Kind.PROMPT), session.get(Kind.ANSWER)
     if prompt is None:
-        prompt, answer = session.get(Kind.PROMPT, KEYLESS), answer or session.get(Kind.ANSWER, KEYLESS)
+        prompt, keyless = session.get(Kind.PROMPT, KEYLESS), session.get(Kind.ANSWER, KEYLESS)
+        unseen = keyless and keyless.turn and (prompt is None or prompt.turn != keyless.turn)
+        answer = answer or (None if unseen else keyless)
     end = _newest(end, _timeless_end(session, prompt))
     answer = None if _cut_off(answer, prompt, end) else answer
     afresh = session.get(Kind.END, AFRESH)

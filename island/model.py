@@ -85,8 +85,8 @@ TURN_BOUND = frozenset({"tool", "shell-tool", "instant-tool", "judged-tool", "qu
 #: Key of an END that begins another conversation in the same place.
 AFRESH = "afresh"
 
-#: Key of turn registers read from records that carry no turn key at all (very old formats). They count
-#: only while no record with a turn key has been seen.
+#: Key of turn registers read from records that carry no turn key at all (very old formats), or beside the history.
+#: They count only while no record with a turn key has been seen; an answer that names its turn, only if that was seen.
 KEYLESS = "keyless"
 
 #: Text of an ANSWER that tells an error of a request, and not whether it is tried again.

@@ -15,7 +15,7 @@ from island.rules import LIFTED, decide, fold, lift, outdated, prune, urgency
 Key = tuple[str, str]  # agent, session
 
 #: What says no more of a session than that somebody heard of it.
-HEARSAY = frozenset({Kind.FACT, Kind.GONE, Kind.CLOSED})
+HEARSAY = frozenset({Kind.FACT, Kind.GONE, Kind.CLOSED, Kind.ANSWER})
 
 
 class Sessions:
@@ -112,9 +112,9 @@ class Sessions:
     def _matters(self, key: Key) -> bool:
         """Tell whether there is more of a session than hearsay, and more than a start without a turn that is over."""
         session, verdict = self.held[key], self.verdicts[key]
-        if all(kind in HEARSAY for kind, _ in session.registers):
-            return False
         last, archived = view(session).last, session.get(Kind.FACT, "archived")
+        if last is None and all(kind in HEARSAY for kind, _ in session.registers):
+            return False
         put_away = archived is not None and archived.word == "yes" and (last is None or last.at <= archived.at)
         return not put_away and (verdict.reason is not Reason.ENDED or last is not None)
 

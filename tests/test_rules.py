@@ -618,8 +618,18 @@ def test_a_session_that_was_put_away_is_not_shown_until_it_goes_on(said, at, sho
     assert bool(sessions.rows()) is shown
 
 
+@pytest.mark.parametrize(("seen", "said", "want"), [
+    ("", "", "your-turn(finished)"), ("g1", "g1", "your-turn(finished)"), ("g1", "", "your-turn(finished)"),
+    ("g1", "g2", "working(model)"), (None, "g1", "idle(new)"), (None, "", "your-turn(finished)"),
+])
+def test_an_answer_beside_the_history_counts_only_for_the_turn_that_was_seen(seen, said, want):
+    begun = [] if seen is None else [event(Kind.PROMPT, 10, KEYLESS, "user", turn=seen)]
+    assert state_of(owner(), *begun, event(Kind.ANSWER, 20, KEYLESS, "finished", turn=said)) == want
+
+
 @pytest.mark.parametrize(("found", "shown"), [
     ([], False), ([closed(30, "c1")], False), ([gone(30)], False),
+    ([event(Kind.ANSWER, 30, KEYLESS, "finished", turn="g1")], False),
     ([opened(30, "c1", "tool")], True), ([owner()], True),
 ])
 def test_that_something_has_ended_is_no_more_than_hearsay(found, shown):
