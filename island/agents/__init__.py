@@ -10,8 +10,9 @@ from island.agents.base import Agent
 from island.agents.claude import CLAUDE
 from island.agents.codex import CODEX
 from island.agents.copilot import COPILOT
+from island.agents.cursor import CURSOR
 from island.agents.droid import DROID
 from island.agents.kimi import KIMI
 from island.agents.qwen import QWEN
 
-AGENTS: dict[str, Agent] = {agent.name: agent for agent in (AIDER, CLAUDE, CODEX, COPILOT, DROID, KIMI, QWEN)}
+AGENTS: dict[str, Agent] = {agent.name: agent for agent in (AIDER, CLAUDE, CODEX, COPILOT, CURSOR, DROID, KIMI, QWEN)}
