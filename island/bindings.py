@@ -149,9 +149,9 @@ class Bindings:
                 if held and not self._table.foreign(held.text):
                     self._sessions.join(agent, gone(session.id, now, key, "exit", "process"))
         for agent, session in self._sessions.all():
-            for span in view(session).open("process"):
+            for span in view(session).open("process", "command"):
                 if span.text == key:
-                    ended = Event(Kind.CLOSED, session.id, now, span.key, "process", source="process")
+                    ended = Event(Kind.CLOSED, session.id, now, span.key, span.word, source="process")
                     self._sessions.join(agent, ended)
 
     def _note_run(self, p: Process, now: float) -> None:
@@ -274,6 +274,11 @@ class Bindings:
                 at = max(process.created, span.at)
                 begun = Event(Kind.OPENED, ident, at, key, "process", text=str(process.pid), source="process")
                 self._sessions.join(agent, begun)
+        for p in below if agent.nameless else ():
+            if agent.tool(p) and may_be_called(p, v):
+                begun = Event(Kind.OPENED, ident, p.created, f"command:{p.pid}", "command", text=str(p.pid),
+                              source="process")
+                self._sessions.join(agent, begun)
 
 
 def _single(agent: Agent, p: Process) -> bool:
@@ -283,6 +288,12 @@ def _single(agent: Agent, p: Process) -> bool:
 def was_there(p: Process, at: float, now: float) -> bool:
     """Tell whether a process had started by then. One that starts in the future tells of a clock set back."""
     return p.created <= at + SLACK or p.created > now + SLACK
+
+
+def may_be_called(p: Process, v: View) -> bool:
+    """Tell whether a process may be a call of the newest turn: it began since, and in the same folder."""
+    cwd = v.session.fact("cwd")
+    return v.prompt is not None and p.created >= v.prompt.at and (not cwd or not p.cwd or p.cwd == cwd)
 
 
 def runs(p: Process, span: Event) -> bool:

@@ -153,8 +153,10 @@ def _standing(progress: Event | None, prompt: Event | None, end: Event | None) -
 
 
 def _cut_off(answer: Event | None, prompt: Event | None, end: Event | None) -> bool:
-    """Tell whether an answer is what was said until the turn was interrupted, written just after that."""
-    if answer is None or end is None or end.word != Reason.INTERRUPTED or answer.turn:
+    """Tell whether an answer is what was said until the turn was interrupted, or failed, written just after that."""
+    if answer is None or end is None or answer.turn:
+        return False
+    if end.word != Reason.INTERRUPTED and not _only_looks_final(answer):
         return False
     return _before(end, answer) and answer.at <= end.at + GRACE and (prompt is None or _before(prompt, end))
 
@@ -314,7 +316,7 @@ def _over(v: View) -> Claim | None:
 
 def _running_shells(v: View) -> bool:
     """Tell whether a background shell runs: processes, where they can be seen, beat the records."""
-    if v.open("process"):
+    if v.open("process", "command"):
         return True
     return any(shell.at > _quiet_since(v) for shell in v.open("shell"))
 
@@ -338,7 +340,7 @@ def _only_looks_final(event: Event) -> bool:
 
 def _background_end(v: View) -> float:
     """Return when the last background work was over: until then it was not the user's turn."""
-    ends = [e.at for e in v.session.every(Kind.CLOSED) if e.word in ("child", "shell", "process")]
+    ends = [e.at for e in v.session.every(Kind.CLOSED) if e.word in ("child", "shell", "process", "command")]
     if v.open("shell"):
         ends.append(_quiet_since(v))
     return max(ends, default=-inf)

@@ -80,7 +80,7 @@ FACTS = ("cwd", "title", "name", "model", "tokens", "version", "role", "parent",
 
 #: Spans that end with their turn at the latest; the others (children, shells) may outlive it.
 TURN_BOUND = frozenset({"tool", "shell-tool", "instant-tool", "judged-tool", "question", "plan", "permission",
-                        "escalation", "unrecorded"})
+                        "escalation", "unrecorded", "command"})
 
 #: Key of an END that begins another conversation in the same place.
 AFRESH = "afresh"
@@ -94,7 +94,8 @@ AGAIN = "again"
 
 #: Spans, by word of an OPENED event.
 SPANS = ("tool", "shell-tool", "instant-tool", "judged-tool", "question", "plan", "permission", "escalation",
-         "unrecorded", "trust", "child", "child-permission", "child-question", "shell", "process")
+         "unrecorded", "trust", "child", "child-permission", "child-question", "shell", "process",
+         "command")
 
 
 class Role(StrEnum):

@@ -68,6 +68,7 @@ SPANS = {
     "c1": ("tool", "shell-tool", "instant-tool", "judged-tool", "escalation"), "c2": ("question", "plan", "permission"),
     "c3": ("question", "permission", "escalation"),
     KEYLESS: ("unrecorded",), "task:1": ("shell",), "child": ("child",), "process:c1": ("process",),
+    "command:1": ("command",),
     "trust": ("trust",),
 }
 times = st.integers(0, 40).map(lambda n: START + n / 2) | st.sampled_from([START + 900, START + 50_000])

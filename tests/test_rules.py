@@ -352,12 +352,23 @@ def test_a_hand_back_after_background_work_is_as_old_as_the_end_of_that_work():
     ([progress(25, turn="")], 30, ("working", "model")),
     ([event(Kind.ANSWER, 25, word="question", text=Sure.INFERRED)], 34, ("working", "model")),
     ([end(21)], 22, ("your-turn", "finished")),
+    ([opened(15, "command:1", "command")], 31, ("working", "background")),
+    ([opened(15, "command:1", "command"), closed(60, "command:1", "command")], 69, ("working", "model")),
+    ([opened(15, "command:1", "command"), closed(60, "command:1", "command")], 70, ("your-turn", "finished")),
+    ([opened(5, "command:1", "command")], 30, ("your-turn", "finished")),
 ])
 def test_an_answer_whose_end_nothing_will_tell_is_the_last_when_nothing_follows(found, now, want):
     answer = event(Kind.ANSWER, 20, word="finished", text=Sure.INFERRED)
     verdict = decide(session(owner(), prompt(), answer, *found), now, 0)
     assert (verdict.state, verdict.reason) == want
-    assert (verdict.sure is Sure.INFERRED) is (claim(session(owner(), prompt(), answer, *found)).lease == "quiet")
+    lease = claim(session(owner(), prompt(), answer, *found)).lease
+    assert (verdict.sure is Sure.INFERRED) is (lease in ("quiet", "background"))
+
+
+@pytest.mark.parametrize(("at", "reason"), [(19, "error"), (21, "error"), (22, "error"), (23, "finished")])
+def test_what_only_looks_final_is_bookkeeping_right_after_an_end(at, reason):
+    answer = event(Kind.ANSWER, at, word="finished", text=Sure.INFERRED)
+    assert state_of(owner(), prompt(), end(20, "error"), answer) == f"your-turn({reason})"
 
 
 # -- decide: processes -------------------------------------------------------------------------------------

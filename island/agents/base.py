@@ -90,9 +90,10 @@ class Agent:
     does not); window: it shows sessions that another process runs; tool: it is a command that the agent runs
     for a tool; role: whose run it is, where only the command line tells; resumes: which session it was started
     to go on with; single: one process runs one session at a time; several: this process does not, it runs many at
-    once; call_variable: the variable in which a tool's process carries the call that it runs for; title: what the
-    title of its terminal says, as a word of LIVE, UNMARKED or nothing, for agents that mark there what stands nowhere
-    else; dialogs: what its screen shows, the same.
+    once; call_variable: the variable in which a tool's process carries the call that it runs for; nameless: its
+    records tell of no call, so any command that began below it in the turn's folder since the turn did may be one;
+    title: what the title of its terminal says, as a word of LIVE, UNMARKED or nothing, for agents that mark there
+    what stands nowhere else; dialogs: what its screen shows, the same.
     evidence, blind: what the verdicts rest on, and what cannot be seen, for people.
     """
 
@@ -109,6 +110,7 @@ class Agent:
     single: bool = False
     several: Callable[[Process], bool] = lambda _: False
     call_variable: str = ""
+    nameless: bool = False
     title: Callable[[str], str] | None = None
     dialogs: tuple[Dialog, ...] = ()
     evidence: tuple[str, ...] = ()
