@@ -54,7 +54,7 @@ def test_each_imperfect_figure_is_explained(agent: str):
 
 
 #: Over all recordings of an agent, what it must reach at least, in percent of the judged time.
-LEAST = {"claude": 97.0, "codex": 97.0}
+LEAST = {"claude": 97.0, "codex": 97.0, "warp": 60.0}  # the end of each of Warp's turns counts ten seconds late
 
 
 @pytest.mark.skipif(not FILES, reason=f"no recordings in {FOLDER}")

@@ -14,5 +14,8 @@ from island.agents.cursor import CURSOR
 from island.agents.droid import DROID
 from island.agents.kimi import KIMI
 from island.agents.qwen import QWEN
+from island.agents.warp import WARP
 
-AGENTS: dict[str, Agent] = {agent.name: agent for agent in (AIDER, CLAUDE, CODEX, COPILOT, CURSOR, DROID, KIMI, QWEN)}
+AGENTS: dict[str, Agent] = {
+    agent.name: agent for agent in (AIDER, CLAUDE, CODEX, COPILOT, CURSOR, DROID, KIMI, QWEN, WARP)
+}
