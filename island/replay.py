@@ -7,9 +7,12 @@ say is printed on the sequence's clock.
 from __future__ import annotations
 
 import base64
+import json
 import os
+import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -239,6 +242,32 @@ def _patch(replay: Replay, step: Step) -> None:
     replay.touch(path)
 
 
+def _rows(replay: Replay, step: Step) -> None:
+    """Put rows into a SQLite database; its tables and columns are made as they are named."""
+    path = replay.path(step.operand)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for table, rows in step.fields["tables"].items():
+            for row in rows:
+                _put_row(connection, table, row)
+    replay.touch(path)
+
+
+def _put_row(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> None:
+    """Put one row, whose first column is its key. An object is JSON, and changes only what it names."""
+    key, *others = row
+    connection.execute(f"create table if not exists {table} ({key} primary key)")
+    known = {name for _, name, *_ in connection.execute(f"pragma table_info({table})")}
+    for column in row.keys() - known:
+        connection.execute(f"alter table {table} add column {column}")
+    patched = (f"{c} = json_patch(coalesce({c}, '{{}}'), excluded.{c})" if isinstance(row[c], dict)
+               else f"{c} = excluded.{c}" for c in others)
+    values = [json.dumps(v) if isinstance(v, dict | list) else v for v in row.values()]
+    connection.execute(
+        f"insert into {table} ({', '.join(row)}) values ({', '.join('?' * len(row))}) "  # noqa: S608 - names are checked
+        f"on conflict do update set {', '.join(patched) or f'{key} = {key}'}", values)
+
+
 def _touch(replay: Replay, step: Step) -> None:
     path = replay.path(step.operand)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -319,7 +348,7 @@ def _nothing(_: Replay, __: Step) -> None:
 
 
 VERBS: Mapping[str, Callable[[Replay, Step], None]] = {
-    "append": _append, "write": _write, "patch": _patch, "touch": _touch, "remove": _remove,
+    "append": _append, "write": _write, "patch": _patch, "rows": _rows, "touch": _touch, "remove": _remove,
     "process": _process, "exit": _exit, "clock": _clock,
     "title": _title, "note": _note, "pane": _pane, "cpu": _nothing, "truth": _nothing, "expect": _nothing,
 }

@@ -173,6 +173,18 @@ def _patch(value: object, fields: Mapping[str, Any]) -> str:
     return _path(value, fields)
 
 
+def _rows(value: object, fields: Mapping[str, Any]) -> str:
+    tables: Any = fields.get("tables")
+    if not isinstance(tables, dict) or not all(isinstance(rows, list) for rows in tables.values()):
+        return "tables must be {table: [{column: value, ...}, ...]}"
+    rows = [row for rows in tables.values() for row in rows]
+    if not all(isinstance(row, dict) and row for row in rows):
+        return "a row must be {column: value, ...}"
+    if not all(re.fullmatch("[a-z_]+", name) for name in (*tables, *(c for row in rows for c in row))):
+        return "names of tables and columns are of small letters and underscores"
+    return _path(value, fields)
+
+
 def _process(value: object, _: Mapping[str, Any]) -> str:
     if not isinstance(value, dict):
         return "a process must be an object"
@@ -221,7 +233,7 @@ def _clock(value: object, fields: Mapping[str, Any]) -> str:
 
 
 VERBS: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
-    "append": _content, "write": _content, "patch": _patch, "touch": _path, "remove": _path,
+    "append": _content, "write": _content, "patch": _patch, "rows": _rows, "touch": _path, "remove": _path,
     "process": _process, "exit": _whole, "cpu": _mapping, "pane": _text, "title": _title, "clock": _clock,
     "truth": _truth, "expect": _mapping, "note": _text,
 }

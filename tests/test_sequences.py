@@ -5,6 +5,8 @@
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -148,3 +150,18 @@ def test_rewriting_refuses_a_malformed_file(tmp_path):
     with pytest.raises(SequenceError, match=r"s\.jsonl:4: time goes back"):
         rewrite(path)
     assert path.read_text() == text
+
+
+def test_rows_make_what_they_name_and_change_no_more_than_that():
+    def rows(at, **row):
+        return {"at": at, "rows": "~/a/store.db", "tables": {"turn": [row]}}
+
+    steps = [rows(1, id="t1", data={"time": {"begun": 1}}, text="x"), rows(2, id="t1", data={"time": {"ended": 2}}),
+             rows(3, id="t2", other=[1])]
+    head = {"sequence": 1, "agent": "claude", "start": "2026-11-30T09:00:00Z"}
+    with TemporaryDirectory() as folder:
+        replay = Replay(parse("\n".join(map(json.dumps, [head, *steps]))), Path(folder))
+        assert list(replay.run()) == []
+        with closing(sqlite3.connect(replay.path("~/a/store.db"))) as connection:
+            assert connection.execute("select id, json(data), text, other from turn order by id").fetchall() == [
+                ("t1", '{"time":{"begun":1,"ended":2}}', "x", None), ("t2", None, None, "[1]")]
