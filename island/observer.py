@@ -21,7 +21,7 @@ from island.model import KEYLESS, Event, Kind, Process, Record, Snapshot, gone
 from island.rules import collapse
 from island.sessions import Sessions
 from island.sources.databases import LOG, Database, database
-from island.sources.files import Document, Follower, Look, Presence
+from island.sources.files import Document, Follower, Look, Presence, stamp
 from island.sources.processes import Change, Table
 from island.sources.projects import folders
 from island.sources.sweep import matcher, sweep
@@ -99,16 +99,20 @@ class Observer:
         self._files: dict[str, Followed] = {}
         self._doubted: set[str] = set()
         self._looked_at = self._pruned_at = 0.0
-        sources = [(agent, source) for agent in agents.values() for source in agent.sources if not source.project]
-        patterns = [f"{escape(homes[agent.name])}/{source.pattern}" for agent, source in sources]
-        self._sources = [(*pair, matcher([p])) for pair, p in zip(sources, patterns, strict=True)]
-        logs = [p + LOG for (_, source), p in zip(sources, patterns, strict=True) if source.shape is Shape.DATABASE]
-        self._patterns = (*patterns, *logs)
+        self._homes = homes
+        self._sources = [(agent, source, matcher(self._patterns(agent, source)[:1]))
+                         for agent in agents.values() for source in agent.sources if not source.project]
+
+    def _patterns(self, agent: Agent, source: Source) -> tuple[str, ...]:
+        pattern = f"{escape(self._homes[agent.name])}/{source.pattern}"
+        return (pattern, pattern + LOG) if source.shape is Shape.DATABASE else (pattern,)
 
     @property
     def patterns(self) -> tuple[str, ...]:
         """Return where files lie that may matter now."""
-        return (*self._patterns, *map(escape, self.projects))
+        found = (pattern for agent, source, _ in self._sources if not replaced(source, self._homes[agent.name])
+                 for pattern in self._patterns(agent, source))
+        return (*found, *map(escape, self.projects))
 
     # -- what the outside says ------------------------------------------------------------------------------
 
@@ -225,7 +229,8 @@ class Observer:
         return {f.path for f in hot} | logs | self.projects.keys()
 
     def _follow(self, path: str) -> Followed | None:
-        found = self.projects.get(path) or next(((a, s) for a, s, matches in self._sources if matches(path)), None)
+        found = self.projects.get(path) or next(
+            ((a, s) for a, s, matches in self._sources if matches(path) and not replaced(s, self._homes[a.name])), None)
         if found:
             self._files[path] = Followed(*found, path)
         return self._files.get(path)
@@ -350,6 +355,11 @@ class Observer:
     def _trouble(self) -> Iterator[str]:
         for name, why in sorted(self.tally.broken.items()):
             yield f"{PurePath(name).name}: {why}"
+
+
+def replaced(source: Source, home: str) -> bool:
+    """Tell whether a newer layout has taken the place of a source."""
+    return bool(source.until) and stamp(f"{home}/{source.until}") is not None
 
 
 def _not_from_the_future(event: Event, now: float) -> Event:

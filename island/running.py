@@ -22,7 +22,7 @@ from island.agents import AGENTS
 from island.agents.base import Agent, contained
 from island.model import Process, Snapshot, State
 from island.notices import Book, Notice, Withdraw, advance
-from island.observer import HORIZON, Observer
+from island.observer import HORIZON, Observer, replaced
 from island.sources.processes import SystemTable
 from island.sources.sweep import Found, sweep
 from island.sources.terminals import Terminals
@@ -174,6 +174,8 @@ class Running:
             for source in agent.sources:
                 if source.project:
                     continue  # a few files with full names: they are looked at often instead
+                if replaced(source, self.where[agent.name]):
+                    continue
                 *folders, _ = source.pattern.split("/")
                 named = list(takewhile(lambda part: not has_magic(part), folders))
                 # A file with a full name needs but its own folder; what lies below that may be huge.

@@ -565,6 +565,20 @@ def test_a_history_replaced_by_a_shorter_one_says_what_it_says_now(home):
     assert home.said("s1") == "your-turn(finished)"
 
 
+def test_what_a_newer_layout_has_replaced_is_neither_swept_nor_followed(tmp_path):
+    history = next(s for s in CLAUDE.sources if s.pattern.endswith(".jsonl"))
+    home = Home(tmp_path, {"claude": replace(CLAUDE, sources=(replace(history, until="new.db"),))})
+    assert len(home.observer.patterns) == 1
+    home.write("claude/new.db", "")
+    assert home.observer.patterns == ()
+    home.append(HISTORY, prompt(-60))
+    home.hint(HISTORY)
+    assert home.said("s1") == "nothing"
+    home.path("claude/new.db").unlink()
+    home.hint(HISTORY)
+    assert home.said("s1") == "working(model)"
+
+
 SECOND = "claude/projects/-home-dev-app/other-name.jsonl"
 
 
