@@ -29,7 +29,7 @@ PERSONAL = re.compile(r"(?i)user(?!type$)|account|org|email|login|owner|author|m
 #: Keys whose values are words of a vocabulary, by their last part.
 WORD_KEYS = re.compile(
     r"(?:^|_|(?<=[a-z]))(type|kind|status|state|reason|mode|source|origin|role|phase|event|operation|subtype|"
-    r"decision|trigger|version|model|entrypoint|originator|level|error|info|effort|tool|start|policy|"
+    r"decision|trigger|version|model|entrypoint|originator|level|error|info|effort|tool|start|policy|finish|"
     r"sandbox_permissions)$",
     re.IGNORECASE,
 )
@@ -39,6 +39,8 @@ PHRASE_KEYS = frozenset({"waitingFor"})
 PHRASE = re.compile(r"[a-z]{1,12}( [a-z]{1,12}){0,2}")
 #: The name of a tool stands beside the type of its call; any other name may be a person's.
 CALL = re.compile(r"tool|call|function", re.IGNORECASE)
+#: The name of a kind of error.
+FAILURE = re.compile(r"[A-Z][A-Za-z]{1,40}Error", re.ASCII)
 #: Names that an agent itself gives to a kind of session.
 TAGS = frozenset({"exec"})
 CONNECTED = "mcp__"  # a tool of a connected server bears the server's name
@@ -52,6 +54,15 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?
 KEYED = re.compile(r"([a-z_]{1,40}): (\S.*)")
 PLAIN = re.compile(r"true|false|\d+")
 
+#: A line of a log: its head, and what is kept of the rest, words of the agent's own and pairs of a key and a value.
+LOGGED = re.compile(r"(timestamp=\S+|[A-Z]{4,5} +\d{4}-\S+ \+\d+ms) (.*)")
+LOG_WORDS = frozenset({
+    "asking", "creating instance", "evaluated", "exiting loop", "loop", "process", "stream", "stream error",
+})
+PAIR = re.compile(r'([\w.]+)=(\{[^{}]*\}|"(?:[^"\\]|\\.)*"|\S+)')
+LOG_KEYS = frozenset({"id", "level", "run", "service", "session.id", "sessionID", "small"})
+ACTION = re.compile(r'"action":"(\w+)"')
+
 #: Keys of what a tool was called with, and of the arguments in it that readers look for.
 CALLED_WITH = frozenset({"input", "arguments", "args"})
 ARGUMENTS = frozenset({"sandbox_permissions", "shell_id", "task_id", "mode", "kind"})
@@ -62,6 +73,7 @@ OPENINGS = (
     "[Request interrupted by user", "Stop hook feedback",
     "Tool execution cancelled by user", "Error: Tool execution cancelled by user",
     "Request cancelled by user", "Request interrupted by user",
+    "The user rejected permission to use this specific tool call.", "The user dismissed this question",
 )
 TAG = re.compile(r"<[a-z][a-z_-]{0,31}>")
 NOTIFICATION = "<task-notification>"
@@ -80,8 +92,27 @@ def blank(record: bytes) -> bytes:
     try:
         value = orjson.loads(record)
     except orjson.JSONDecodeError:
-        return _keyed(record) or f"[{len(record)} bytes]".encode()
+        return _logged(record) or _keyed(record) or f"[{len(record)} bytes]".encode()
     return orjson.dumps(_value(value, "", {}, 0))
+
+
+def _logged(record: bytes) -> bytes:
+    """Blank a line of a log: what is not named is left out."""
+    line = LOGGED.fullmatch(record.decode(errors="replace"))
+    if line is None:
+        return b""
+    head, rest = line.groups()
+    ends = (words for words in LOG_WORDS if rest.endswith(f" {words}"))
+    kept = (_pair(key, value) for key, value in PAIR.findall(rest))
+    return " ".join([head, *filter(None, kept), max(ends, key=len, default="")]).rstrip().encode()
+
+
+def _pair(key: str, value: str) -> str:
+    """Return a pair of a log, if it tells nothing but what a reader looks for."""
+    if key == "action" and (action := ACTION.search(value)):
+        return f'action={{"action":"{action[1]}"}}'
+    known = value.strip('"') in LOG_WORDS if key == "message" else key in LOG_KEYS and WORD.fullmatch(value)
+    return f"{key}={value}" if known else ""
 
 
 def _keyed(record: bytes) -> bytes:
@@ -170,7 +201,7 @@ def _strict(value: Any, key: str, depth: int) -> Any:
 
 
 def _kept(text: str, key: str, around: dict[str, Any]) -> bool:
-    if TIME.fullmatch(text):
+    if TIME.fullmatch(text) or (key == "name" and FAILURE.fullmatch(text)):
         return True
     if PERSONAL.search(key):
         return False

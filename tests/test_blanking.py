@@ -220,3 +220,22 @@ def test_every_recorded_line_means_the_same(agent):
     assert records
     different = [(path, line) for read, path, offset, line in records if not same(read, line, path, offset)]
     assert not different[:3]
+
+
+NEW, OLD = "timestamp=2026-11-30T09:00:00.5Z level=ERROR run=a1b2c3d4", "INFO  2026-11-30T09:00:00 +6ms service=a"
+
+
+@pytest.mark.parametrize(("head", "rest", "kept"), [
+    (NEW, ' message=asking id=per_1 permission=edit patterns="[\\"a\\"]"', " message=asking id=per_1"),
+    (NEW, ' message="creating instance" directory=/home/alice/acme', ' message="creating instance"'),
+    (NEW, ' message="my secret plan" error="of ours"', ""),
+    (OLD, ' pattern=acme action={"permission":"edit","action":"ask"} evaluated', ' action={"action":"ask"} evaluated'),
+    (OLD, " e=Is my secret plan known? rejection", ""),
+])
+def test_of_a_line_of_a_log_only_what_is_named_is_kept(head, rest, kept):
+    assert blank(f"{head}{rest}".encode()).decode() == head + kept
+    assert blank(f"{head}{kept}".encode()).decode() == head + kept
+
+
+def test_a_line_of_prose_is_no_line_of_a_log():
+    assert blank(b"my secret plan is level=INFO") == b"[28 bytes]"
