@@ -224,7 +224,7 @@ class Bindings:
 
     def _note_role(self, agent: Agent, ident: str, p: Process | None, at: float) -> None:
         """Note whose run it is, where only the command line of its process tells."""
-        role = agent.role(p) if p else None
+        role = agent.role(p) if p and not is_child(self._sessions.of(agent, ident)) else None
         if role:
             self._sessions.join(agent, Event(Kind.FACT, ident, at, "role", role, source="process"))
 
@@ -233,7 +233,10 @@ class Bindings:
         return any(q.ppid == p.pid and agent.main(q) for q in self._table.all())
 
     def _runs_another(self, agent: Agent, session: Session, p: Process) -> bool:
-        """Tell whether a process of an agent that runs one session at a time has one already."""
+        """Tell whether a process of an agent that runs one session at a time has one already, other than its parent."""
+        if is_child(session):
+            parent = view(self._sessions.of(agent, session.fact("parent")))
+            return not (parent.owner and parent.gone is None and parent.owner.key == str(p.pid))
         owned = [s for a, s in self._sessions.having(Kind.OWNER, str(p.pid)) if a is agent and s.id != session.id]
         return _single(agent, p) and any(view(s).gone is None for s in owned)
 
@@ -251,12 +254,14 @@ class Bindings:
         return [p for p in self._table.all() if str(p.pid) not in told]
 
     def _leave_others(self, agent: Agent, pid: str, now: float) -> None:
-        """Note that a process has left the sessions that it ran before the newest."""
+        """Note that a process has left the sessions that it ran before the newest, but for what goes on in them."""
         owned = {s.id: owner for a, s in self._sessions.having(Kind.OWNER, pid)
-                 if a is agent and (owner := s.get(Kind.OWNER, pid)) and view(s).gone is None}
+                 if a is agent and (owner := s.get(Kind.OWNER, pid)) and view(s).gone is None and not is_child(s)}
         newest = max(owned, key=lambda ident: (owned[ident].at, ident), default="")
         for ident in owned.keys() - {newest}:
-            self._sessions.join(agent, gone(ident, now, pid, "left", "another session"))
+            v = view(self._sessions.of(agent, ident))
+            if v.last is None or v.over:
+                self._sessions.join(agent, gone(ident, now, pid, "left", "another session"))
 
     def _note_tools(self, agent: Agent, v: View, now: float) -> None:
         """Note whether tool processes run below an owner, and which call each of them belongs to."""
@@ -283,6 +288,11 @@ class Bindings:
 
 def _single(agent: Agent, p: Process) -> bool:
     return agent.single and not agent.several(p)
+
+
+def is_child(session: Session) -> bool:
+    """Tell whether a session works for another, in that one's process."""
+    return session.fact("parent") not in ("", session.id)
 
 
 def was_there(p: Process, at: float, now: float) -> bool:
