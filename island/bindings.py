@@ -11,6 +11,7 @@ from dataclasses import replace
 from island.agents.base import UNMARKED, Agent
 from island.claims import ASKS, View, view
 from island.model import Event, Kind, Process, Role, Session, gone
+from island.runs import Run, note, processes
 from island.sessions import Sessions
 from island.sources.processes import CALL_VARIABLES, Change, Table
 
@@ -30,6 +31,7 @@ class Bindings:
         self._sessions = sessions
         self._table = table
         self._shown: dict[tuple[str, int, str], str] = {}  # by agent, pid, and title or screen
+        self._runs: dict[str, dict[str, Run]] = {}  # by agent and the name of the run
 
     # -- what records tell ----------------------------------------------------------------------------------
 
@@ -80,6 +82,34 @@ class Bindings:
             owner = Event(Kind.OWNER, session.id, v.last.at, NOBODY, number=0, source="process")
             self._sessions.join(agent, owner)
             self._sessions.join(agent, gone(session.id, at, NOBODY, "exit", "no process runs it"))
+
+    def run_told(self, agent: Agent, event: Event, now: float) -> None:
+        """Take note of what a log says of one start of an agent."""
+        note(self._runs.setdefault(agent.name, {}), event)
+        for session in self._sessions_of_run(agent, event.session):
+            self.bind(agent, session, now)
+
+    def _sessions_of_run(self, agent: Agent, run: str) -> list[Session]:
+        return [s for _, s in self._sessions.all(agent) if s.fact("run") == run]
+
+    def _note_asks(self, agent: Agent, session: Session) -> None:
+        """Open what the run of a session asks, unless its process answers that by itself."""
+        run = self._runs.get(agent.name, {}).get(session.fact("run"))
+        if run is None or not run.asks:
+            return
+        owner = view(session).owner
+        p = self._table.get(int(owner.key)) if owner and owner.key.isdecimal() else None
+        if p is None or not agent.unasked(p):
+            for event in run.asking(self._sessions_of_run(agent, session.fact("run"))):
+                self._sessions.join(agent, event)
+
+    def _process_of_run(self, agent: Agent, session: Session) -> Process | None:
+        """Return the process of the run that works on a session, if its log tells when it began."""
+        runs = self._runs.get(agent.name, {})
+        if session.fact("run") not in runs:
+            return None
+        p = processes(runs, filter(agent.main, self._table.all())).get(session.fact("run"))
+        return p if p and agent.owns(p, session) else None
 
     # -- what processes tell --------------------------------------------------------------------------------
 
@@ -193,12 +223,14 @@ class Bindings:
     # -- what is found --------------------------------------------------------------------------------------
 
     def bind(self, agent: Agent, session: Session, now: float) -> None:
-        """Find the process of a session whose records do not tell it, and what runs below it."""
+        """Find the process of a session whose records do not tell it, what runs below it, and what it asks."""
         v = view(session)
         began = self._unbound_since(session, v)
         if began:
             self._find_owner(agent, session, began, now)
-            v = view(self._sessions.of(agent, session.id))
+        self._correct_owner(agent, self._sessions.of(agent, session.id), now)
+        self._note_asks(agent, self._sessions.of(agent, session.id))
+        v = view(self._sessions.of(agent, session.id))
         if v.owner and v.gone is None and v.owner.key.isdecimal() and not self._table.foreign(v.owner.text):
             self._note_tools(agent, v, now)
 
@@ -212,12 +244,26 @@ class Bindings:
 
     def _find_owner(self, agent: Agent, session: Session, began: float, now: float) -> None:
         owners = [p for p in self._free(agent, session) if agent.owns(p, session) and was_there(p, began, now)]
-        if not owners:
+        if owners:
+            likely = max(owners, key=lambda p: (
+                agent.owns(p, session), not self._launched(agent, p), not self._runs_another(agent, session, p),
+                p.created))
+            self._give(agent, session, self._process_of_run(agent, session) or likely, began, now)
+
+    def _correct_owner(self, agent: Agent, session: Session, now: float) -> None:
+        """Bind a session to the process of its run, where another had been found by guess."""
+        v = view(session)
+        if v.owner is None or v.gone or v.owner.source != "process":
             return
-        p = max(owners, key=lambda p: (agent.owns(p, session), not self._launched(agent, p),
-                                       not self._runs_another(agent, session, p), p.created))
-        self._own(agent, session, p, began, now)
-        self._note_role(agent, session.id, p, began)
+        p = self._process_of_run(agent, session)
+        if p and v.owner.key != str(p.pid):
+            self._sessions.join(agent, gone(session.id, now, v.owner.key, "left", "another run"))
+            self._give(agent, session, p, max(v.owner.at, p.created), now)
+
+    def _give(self, agent: Agent, session: Session, p: Process, at: float, now: float) -> None:
+        """Note that a process runs a session, and what follows from that."""
+        self._own(agent, session, p, at, now)
+        self._note_role(agent, session.id, p, at)
         if _single(agent, p):
             self._leave_others(agent, str(p.pid), now)
         self._leave_run(agent, p.pid)

@@ -71,12 +71,14 @@ class Kind(StrEnum):
     ATTACHED = "attached"  # key: pid; a window of the user shows the session
     STOPPED = "stopped"  # key: pid; word: yes or no; suspended by a signal
     ALONE = "alone"  # no tool process runs under the owner since `at`; word: yes or no
+    RUN = "run"  # session: a start of the agent, as its log names it; word: began or asks (key: the ask's id). Never
+    # folded: see Runs, which opens the ask of a call as ASK_OF and the call's key
     UNKNOWN = "unknown"  # word: a kind of record the reader does not know; counted, never folded
 
 
 #: Facts a session may carry, by key of a FACT event. `name` is a title given by the user, `surface` what
-#: the user sees the session in (the agent's own word).
-FACTS = ("cwd", "title", "name", "model", "tokens", "version", "role", "parent", "surface", "archived")
+#: the user sees the session in (the agent's own word). `run` is the start of the agent that works on it last.
+FACTS = ("cwd", "title", "name", "model", "tokens", "version", "role", "parent", "surface", "archived", "run")
 
 #: Spans that end with their turn at the latest; the others (children, shells) may outlive it.
 TURN_BOUND = frozenset({"tool", "shell-tool", "instant-tool", "judged-tool", "question", "plan", "permission",
@@ -91,6 +93,9 @@ KEYLESS = "keyless"
 
 #: Text of an ANSWER that tells an error of a request, and not whether it is tried again.
 AGAIN = "again"
+
+#: Key of the ask of a call, before the call's own.
+ASK_OF = "ask:"
 
 #: Spans, by word of an OPENED event.
 SPANS = ("tool", "shell-tool", "instant-tool", "judged-tool", "question", "plan", "permission", "escalation",

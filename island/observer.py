@@ -334,6 +334,9 @@ class Observer:
         folded = []
         for raw in events:
             event = _not_from_the_future(raw, now)
+            if event.kind is Kind.RUN:
+                self._bindings.run_told(agent, event, now)
+                continue
             if event.kind is Kind.ATTACHED:
                 event = self._bindings.window(agent, event, now)
             self.sessions.join(agent, event)

@@ -18,7 +18,7 @@ LAYERS = (
     ("model", "text"),
     ("leases",),
     ("claims",),
-    ("rules", "notices", "agents", "blanking"),
+    ("rules", "notices", "agents", "blanking", "runs"),
     ("sequence", "sessions"),
     ("sources",),
     ("bindings",),
@@ -30,7 +30,7 @@ LAYERS = (
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 #: Time, files and processes are arguments here, or not known at all.
-PURE = ("model", "text", "leases", "claims", "rules", "notices", "blanking", "agents", "sequence", "sessions",
+PURE = ("model", "text", "leases", "claims", "rules", "notices", "blanking", "agents", "sequence", "sessions", "runs",
         "tray.menu", "tray.rows")
 IMPURE = {
     "asyncio", "concurrent", "glob", "io", "multiprocessing", "os", "psutil", "random", "select", "shutil", "signal",

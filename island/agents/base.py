@@ -91,11 +91,11 @@ class Agent:
     main: a process is the agent itself; owns: how likely it runs that session, where no record tells (0: it
     does not); window: it shows sessions that another process runs; tool: it is a command that the agent runs
     for a tool; role: whose run it is, where only the command line tells; resumes: which session it was started
-    to go on with; single: one process runs one session at a time; several: this process does not, it runs many at
-    once; call_variable: the variable in which a tool's process carries the call that it runs for; nameless: its
-    records tell of no call, so any command that began below it in the turn's folder since the turn did may be one;
-    title: what the title of its terminal says, as a word of LIVE, UNMARKED or nothing, for agents that mark there
-    what stands nowhere else; dialogs: what its screen shows, the same.
+    to go on with; unasked: it answers by itself what it asks; single: one process runs one session at a time;
+    several: this process does not, it runs many at once; call_variable: the variable in which a tool's process carries
+    the call that it runs for; nameless: its records tell of no call, so any command that began below it in the turn's
+    folder since the turn did may be one; title: what the title of its terminal says, as a word of LIVE, UNMARKED or
+    nothing, for agents that mark there what stands nowhere else; dialogs: what its screen shows, the same.
     evidence, blind: what the verdicts rest on, and what cannot be seen, for people.
     """
 
@@ -109,6 +109,7 @@ class Agent:
     tool: Callable[[Process], bool]
     role: Callable[[Process], Role | None]
     resumes: Callable[[Process, Iterable[Session]], str] = lambda _, __: ""
+    unasked: Callable[[Process], bool] = lambda _: False
     single: bool = False
     several: Callable[[Process], bool] = lambda _: False
     call_variable: str = ""
@@ -121,7 +122,7 @@ class Agent:
 
 #: What a predicate of a row that fails is taken to say.
 SILENT: Mapping[str, Any] = {"main": False, "owns": 0, "window": False, "tool": False, "role": None, "resumes": "",
-                             "title": "", "several": False}
+                             "title": "", "several": False, "unasked": False}
 
 
 def contained(agent: Agent, failed: Callable[[str, Exception], None]) -> Agent:
