@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from island.__main__ import main
+from island.agents.base import Shape, Source
 from island.cli import record
 from island.model import Process
 from island.replay import play
@@ -257,3 +258,9 @@ def test_a_codex_session_is_recorded_too(home):
     }
     states = [(x["state"], x["reason"]) for x in play(sequence) if x.get("session") == ident]
     assert ("your-turn", "question") in states
+
+
+def test_a_database_is_never_read_as_one_record(tmp_path):
+    path = tmp_path / "store.db"
+    path.write_text(SESSION)
+    assert list(record.read(Source("store.db", Shape.DATABASE, lambda _: ()), str(path))) == []

@@ -119,7 +119,12 @@ def _files(agent: Agent, source: Source) -> list[str]:
 
 
 def read(source: Source, path: str, about: str = "") -> Iterator[Told]:
-    """Read a file whole: each of its records with its meaning. One without the text `about` gives none."""
+    """Read a file whole: each of its records with its meaning. One without the text `about` gives none.
+
+    Nor does a database: it may be huge, and what it holds of other sessions cannot be told apart here.
+    """
+    if source.shape is Shape.DATABASE:
+        return
     try:
         mtime = Path(path).stat().st_mtime
         data = b"" if source.shape is Shape.PRESENCE else Path(path).read_bytes()
