@@ -8,9 +8,12 @@ A benchmark is a function that gets an empty folder and yields rows; its first l
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
 import os
 import random
 import resource
+import sqlite3
 import sys
 import tempfile
 import time
@@ -21,6 +24,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
 
+from island.agents import AGENTS
+from island.sources.databases import Database
 from island.sources.files import Follower
 from island.sources.sweep import matcher, sweep
 from island.sources.watch import Root, Watch
@@ -193,6 +198,76 @@ def latency(folder: Path) -> Iterator[Row]:
     yield Row("append to hint, p95", us(cuts[18]), f"{cuts[18] / 0.05:.2f} of 50 ms")
 
 
+SCHEMA = """
+create table session (id text primary key, parent_id text, directory text, title text, version text, revert text,
+  permission text, time_created integer, time_updated integer, time_archived integer);
+create table message (id text primary key, session_id text, time_created integer, time_updated integer, data text);
+create table part (id text primary key, message_id text, session_id text, time_created integer, time_updated integer,
+  data text);
+create index message_session_time_created_id_idx on message (session_id, time_created, id);
+create index part_message_id_id_idx on part (message_id, id);
+create table session_message (session_id text, type text, seq integer);
+create unique index session_message_session_seq_idx on session_message (session_id, seq);
+"""
+
+
+def opencode(path: Path, size: int) -> sqlite3.Connection:
+    """Make a database as OpenCode has it: 400 sessions, a tenth of them of today, of 60 messages of 5 parts."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript("pragma journal_mode=wal; pragma synchronous=normal;" + SCHEMA)
+    part, now = "x" * (size // 120_000), int(time.time() * 1000)
+    connection.execute("begin")
+    for number in range(400):
+        updated = now - 60_000 * number - (0 if number < 40 else 10**9)
+        connection.execute("insert into session values (?, null, '/app', 't', '1', null, null, ?, ?, null)",
+                           (f"s{number}", updated - 10**7, updated))
+        for turn in range(60):
+            message, at = f"m{number}-{turn:03}", updated - 1000 * (60 - turn)
+            data = {"role": "assistant" if turn % 2 else "user", "parentID": f"m{number}-{turn - 1:03}",
+                    "finish": "stop", "time": {"created": at, "completed": at + 900}, "text": part[:500]}
+            connection.execute("insert into message values (?, ?, ?, ?, ?)",
+                               (message, f"s{number}", at, at, json.dumps(data)))
+            parts = [(f"p{message}-{n}", message, f"s{number}", at, at, json.dumps({"type": "text", "text": part}))
+                     for n in range(5)]
+            connection.executemany("insert into part values (?, ?, ?, ?, ?, ?)", parts)
+    connection.execute("commit")
+    connection.execute("pragma wal_checkpoint(truncate)")
+    return connection
+
+
+def database(folder: Path) -> Iterator[Row]:
+    """A look at a database costs what has changed, not what is kept; and its writer does not feel it."""
+    queries = next(source.queries for source in AGENTS["opencode"].sources if source.queries)
+    figures: dict[int, tuple[float, ...]] = {}
+    for size in (20 * MB, 2000 * MB):
+        path = folder / f"{size}.db"
+        connection = opencode(path, size)
+        follower = Database(str(path), queries)
+        numbers = itertools.count()
+
+        def write(connection: sqlite3.Connection = connection, numbers: Iterator[int] = numbers) -> None:
+            now = int(time.time() * 1000)
+            connection.execute("insert into part values (?, 'm0-059', 's0', ?, ?, '{}')",
+                               (f"new{next(numbers)}", now, now))
+
+        def look(follower: Database = follower) -> None:
+            assert follower.look().error == ""
+
+        first = seconds(look, 1)
+        alone = seconds(write, 300)
+        looks, beside = [], []
+        for _ in range(300):
+            beside.append(seconds(write, 1))
+            looks.append(seconds(look, 1))
+        figures[size] = first, median(looks), alone, median(beside), seconds(look, 300)
+        yield Row(f"{size // MB} MB: first look at 40 sessions of today", us(first))
+        connection.close()
+    small, large = figures.values()
+    yield Row("2 GB: look after a write", us(large[1]), f"{large[1] / small[1]:.2f} of 20 MB")
+    yield Row("2 GB: look when nothing changed", us(large[4]), f"{large[4] / large[1]:.3f} of a look")
+    yield Row("2 GB: a write between looks", us(large[3]), f"{large[3] / large[2]:.2f} of a write without them")
+
+
 def idle(folder: Path) -> Iterator[Row]:
     """Nothing happens: 10 000 old files, 40 hot ones, two watchers, one sweep a minute."""
 
@@ -210,7 +285,8 @@ def idle(folder: Path) -> Iterator[Row]:
     yield Row("idle: with a sweep a minute", f"{looks + sweeps:.2%} of a core", "0.50% is the goal")
 
 
-BENCHMARKS = {work.__name__: work for work in (last_record, one_append, huge_line, full_look, latency, idle)}
+BENCHMARKS = {work.__name__: work for work in (last_record, one_append, huge_line, full_look, latency, database,
+                                                 idle)}
 
 
 def main(names: list[str]) -> None:
