@@ -360,8 +360,8 @@ def test_every_notice_is_withdrawn_or_replaced_once_its_wait_is_over(found):
                 assert change.key in screen
                 del screen[change.key]
             else:
-                screen[change.key] = {k: m for k, m in matters.items()
-                                      if k.partition("/")[2] in change.sessions and (change.key == k or change.key.startswith(MANY))}
+                screen[change.key] = {k: m for k, m in matters.items() if k.partition("/")[2] in change.sessions
+                                      and (change.key == k or change.key.startswith(MANY))}
         for spoken in screen.values():
             assert any(matters.get(k) == m or k in book.dwelling for k, m in spoken.items())
     assert not screen
