@@ -116,13 +116,15 @@ class Record:
     """One native line, document or row, as bytes.
 
     path: the file it stands in; offset: its first byte there (0 for a whole document);
-    mtime: file time, a stand-in only for formats that carry no time.
+    mtime: file time, a stand-in only for formats that carry no time; head: the first line of its file, where the
+    source reads it.
     """
 
     path: str
     data: bytes
     offset: int = 0
     mtime: float = 0.0
+    head: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

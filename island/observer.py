@@ -64,6 +64,7 @@ class Followed:
     looker: Looker = field(init=False)
     told: dict[str, Event] = field(default_factory=dict)
     looked_at: float = 0.0
+    head: bytes = b""
 
     def __post_init__(self) -> None:
         self.anew()
@@ -72,6 +73,15 @@ class Followed:
         """Begin to follow it as if it had never been looked at."""
         self.looker = LOOKERS[self.source.shape](self.path, self.source)
         self.told.clear()
+        self.head = b""
+
+    def headed(self, record: Record) -> Record:
+        """Return a record with the first line of its file, if the source wants it."""
+        if not self.source.head:
+            return record
+        if record.offset == 0:
+            self.head = record.data
+        return replace(record, head=self.head)
 
 
 @dataclass(slots=True)
@@ -307,7 +317,7 @@ class Observer:
         """Read one record; one that cannot be read is counted and stops nobody."""
         agent = followed.agent
         try:
-            events = list(followed.source.read(record))
+            events = list(followed.source.read(followed.headed(record)))
         except ValueError:
             self.tally.unread[agent.name, followed.source.pattern] += 1
             return []

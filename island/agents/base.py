@@ -48,10 +48,11 @@ class Source:
     """Where records of one shape lie below an agent's home.
 
     pattern: glob, one star within one folder; removed: what the end of such a file means for the sessions
-    that it told of; head: read the first line too, it carries what the tail does not; side: it tells only facts
-    of sessions whose history lies elsewhere; queries: what a database is asked; project: the pattern is the full
-    name of a file in the folder that the agent's process works in, or at the root of its repository, not in its home;
-    until: where this file of a newer layout is, these are not looked for any more, however many were left behind.
+    that it told of; head: read the first line too, it carries what the tail does not, and each record bears it;
+    side: it tells only facts of sessions whose history lies elsewhere; queries: what a database is asked; project:
+    the pattern is the full name of a file in the folder that the agent's process works in, or at the root of its
+    repository, not in its home; until: where this file of a newer layout is, these are not looked for any more,
+    however many were left behind.
     """
 
     pattern: str

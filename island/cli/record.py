@@ -43,7 +43,8 @@ NOTE = (
 )
 
 #: What a name of a file or folder may be without telling of its user: numbers, dates, ids.
-PLAIN_NAME = re.compile(r"(inuse\.)?\d+|(rollout-[\dT-]+-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+PLAIN_NAME = re.compile(r"(inuse\.)?\d+|(rollout-[\dT-]+-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+                        r"|session-[\dT-]+-[0-9a-f]{8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +134,11 @@ def read(source: Source, path: str, about: str = "") -> Iterator[Told]:
     if about.encode() not in data and source.shape is Shape.LINES:
         return
     lines = data.split(b"\n") if source.shape is Shape.LINES else [data]
+    head = lines[0] if source.head else b""
     offset = 0
     for line in lines:
         if line.strip() or source.shape is Shape.PRESENCE:
-            yield _told(source, Record(path, line, offset, mtime))
+            yield _told(source, Record(path, line, offset, mtime, head))
         offset += len(line) + 1
 
 
@@ -164,7 +166,7 @@ def evidence(agent: Agent, ident: str) -> Iterator[list[Told]]:
     """
     for source in agent.sources:
         files = _files(agent, source)
-        own = {path for path in files if any(ident in part for part in PurePath(path).parts[-2:])}
+        own = {path for path in files if _is_own(source, path, ident)}
         folders = {PurePath(path).parent for path in own}
         few = source.shape is not Shape.LINES or "*" not in source.pattern
         for path in files:
@@ -172,6 +174,13 @@ def evidence(agent: Agent, ident: str) -> Iterator[list[Told]]:
                 yield list(read(source, path))
             elif few or PurePath(path).parent in folders:
                 yield [t for t in read(source, path, ident) if any(e.session == ident for e in t.events)]
+
+
+def _is_own(source: Source, path: str, ident: str) -> bool:
+    """Tell whether a file is a session's own: by its name, or by a part of that and its head."""
+    named, short = PurePath(path).parts[-2:], ident[:8] in PurePath(path).name
+    return any(ident in part for part in named) or (
+        source.head and short and any(e.session == ident for t in read(source, path) for e in t.events))
 
 
 # -- what is written ----------------------------------------------------------------------------------------
