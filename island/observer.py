@@ -39,6 +39,10 @@ WARM = 5.0
 KEPT = frozenset({Kind.OWNER, Kind.GONE, Kind.LIVE, Kind.ATTACHED, Kind.STOPPED, Kind.ALONE, Kind.FACT})
 
 
+#: Sources that tell of sessions as they are, not of what has just happened.
+WHOLE = frozenset({Shape.DATABASE, Shape.DOCUMENT})
+
+
 class Looker(Protocol):
     """One followed file."""
 
@@ -264,7 +268,7 @@ class Observer:
         known = set(followed.told)
         for record in records:
             self._take(followed, record, now)
-        for ident in followed.told.keys() - known if followed.source.shape is Shape.DATABASE else ():
+        for ident in followed.told.keys() - known if followed.source.shape in WHOLE else ():
             self._bindings.first_seen(followed.agent, self.sessions.of(followed.agent, ident), now)
 
     def _reread(self, followed: Followed, file: Follower, now: float) -> None:

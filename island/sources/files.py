@@ -23,7 +23,7 @@ from island.model import Record
 BLOCK = 64 * 1024  # of a backwards read: smaller costs more calls, larger reads more than is wanted
 MARK = 1024  # bytes remembered at either end of what was seen, to notice a rewrite in place
 BACKLOG = 16 * 1024 * 1024  # more than this at once is read backwards, as at first sight
-DOCUMENT = 4 * 1024 * 1024
+DOCUMENT = 32 * 1024 * 1024  # a whole history may be one document; so much is parsed in a tenth of a second
 
 
 @dataclass(frozen=True, slots=True)
