@@ -21,6 +21,9 @@ SLACK = 1.0
 #: Records older than this at first sight, and no process that could have written them: nobody runs it.
 OLD = 10.0
 
+#: Begins the key of the process of a call.
+CALL = "process:"
+
 NOBODY = "nobody"  # stands for a process that had ended before anybody looked
 
 
@@ -314,13 +317,15 @@ class Bindings:
         owner = int(v.owner.key) if v.owner else 0
         below, ident = list(self._table.below(owner)), v.session.id
         held = v.session.get(Kind.ALONE)
-        said = "no" if any(agent.tool(p) for p in below) else "yes"
+        tools = [p for p in self._in_turn(v, below) if agent.tool(p)]
+        said = "no" if tools else "yes"
         if held is None or held.word != said:
-            at = now if held else 0.0
-            self._sessions.join(agent, Event(Kind.ALONE, ident, at, word=said, source="process"))
+            at = now if held else max([0.0, *(min(p.created, now) for p in tools)])
+            since = held.at if held and said == "yes" else -1
+            self._sessions.join(agent, Event(Kind.ALONE, ident, at, word=said, number=since, source="process"))
         for span in v.open("escalation", "tool"):
             process = next((p for p in below if runs(p, span)), None)
-            key = f"process:{span.key}"
+            key = f"{CALL}{span.key}"
             if process and v.session.get(Kind.OPENED, key) is None:
                 at = max(process.created, span.at)
                 begun = Event(Kind.OPENED, ident, at, key, "process", text=str(process.pid), source="process")
@@ -330,6 +335,12 @@ class Bindings:
                 begun = Event(Kind.OPENED, ident, p.created, f"command:{p.pid}", "command", text=str(p.pid),
                               source="process")
                 self._sessions.join(agent, begun)
+
+    def _in_turn(self, v: View, below: Iterable[Process]) -> list[Process]:
+        """Leave out what a record says was left to run, with what runs below it."""
+        left = [int(e.text) for e in v.open("process") if e.text.isdecimal() and not e.key.startswith(CALL)]
+        apart = {*left, *(p.pid for pid in left for p in self._table.below(pid))}
+        return [p for p in below if p.pid not in apart]
 
 
 def _single(agent: Agent, p: Process) -> bool:

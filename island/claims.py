@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from island.leases import FREED, GRACE, LAST_WORDS
-from island.model import AFRESH, AGAIN, KEYLESS, TURN_BOUND, Event, Kind, Reason, Session, Sure, place
+from island.model import AFRESH, AGAIN, KEYLESS, PERHAPS, TURN_BOUND, Event, Kind, Reason, Session, Sure, place
 
 #: Source of a LIVE event that was read from the title of a terminal.
 TITLE = "terminal title"
@@ -200,7 +200,8 @@ def _ended(session: Session, process: Event) -> Event | None:
 def _dead(v: View) -> Claim | None:
     if v.gone is None:
         return None
-    crashed = v.gone.word == "exit" and v.last is not None and v.over is None and v.last.word != "run"
+    unfinished = v.last is not None and v.last.word != "run" and (v.over is None or _went_on(v) is not None)
+    crashed = v.gone.word == "exit" and unfinished
     reason = Reason.CRASHED if crashed else Reason.ENDED
     return Claim("idle", v.gone.at, reason, v.gone, v.turn)
 
@@ -245,6 +246,24 @@ def _live_busy(v: View) -> Claim | None:
     if v.over and v.over.number > 0:
         reason = Reason.BACKGROUND  # its agents went on after an answer to one of them
     return Claim("busy", sign.at, reason, sign, v.turn, since=max(v.began, v.live.at))
+
+
+def _went_on(v: View) -> Claim | None:
+    """A tool began behind what was taken for the last answer: it was none."""
+    over, alone = v.over, v.session.get(Kind.ALONE)
+    if over is None or not _is_guess(over) or v.owner is None or alone is None:
+        return None
+    runs = alone.word == "no"
+    began = alone.at if runs else alone.number
+    if began <= over.at or (v.live and v.live.at > began):
+        return None
+    word, lease = (Reason.TOOL, "tool") if runs else (Reason.MODEL, "model")
+    return Claim(lease, alone.at, word, alone, v.turn, Sure.INFERRED, since=v.began)
+
+
+def _is_guess(over: Event) -> bool:
+    """Tell whether it is an answer that a tool may stand behind, for all that its record tells."""
+    return over.kind is Kind.ANSWER and over.text == PERHAPS
 
 
 def _live_free(v: View) -> Claim | None:
@@ -331,7 +350,8 @@ def _handed_back(v: View, background: str = "") -> Claim:
         lease = background
     waits = lease in ("handed-back", "left-behind", "quiet")
     at = max(over.at, _background_end(v)) if waits else over.at
-    return Claim(lease, at, reason, source, v.turn, Sure.INFERRED if _only_looks_final(over) else Sure.TOLD, at)
+    inferred = _only_looks_final(over) or (_is_guess(over) and lease.startswith("answer"))
+    return Claim(lease, at, reason, source, v.turn, Sure.INFERRED if inferred else Sure.TOLD, at)
 
 
 def _only_looks_final(event: Event) -> bool:
@@ -351,9 +371,9 @@ def _hand_back_lease(v: View, over: Event, reason: Reason) -> str:
         return "tried-again"
     if _only_looks_final(over):
         return "quiet"
-    if over.kind is Kind.ANSWER and over.number == 0:
+    if over.kind is Kind.ANSWER and over.number == 0 and not _is_guess(over):
         return "goes-on"
-    if over.kind is Kind.ANSWER and v.live is None:
+    if over.kind is Kind.ANSWER and (v.live is None or v.live.at < over.at):
         return "answer" if v.owner else "answer-left"
     if v.prompt and v.prompt.word == "agent" and reason is Reason.FINISHED:
         return "goes-on"
@@ -445,8 +465,8 @@ def _nothing(v: View) -> Claim | None:
 
 
 CLAIMS: tuple[Callable[[View], Claim | None], ...] = (
-    _dead, _trust, _suspended, _live_ask, _child_ask, _live_busy, _live_free, _closed_by_user, _asked_since, _over,
-    _open_turn, _nothing,
+    _dead, _trust, _suspended, _live_ask, _child_ask, _live_busy, _went_on, _live_free, _closed_by_user, _asked_since,
+    _over, _open_turn, _nothing,
 )
 
 

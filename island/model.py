@@ -59,7 +59,7 @@ class Kind(StrEnum):
     PROMPT = "prompt"  # a turn began; word: who began it (user, agent, machine)
     PROGRESS = "progress"  # the main thread went on; word: a working reason
     ANSWER = "answer"  # looks final, may still go on; word: a hand-back reason; text: AGAIN for an error that may be
-    # tried again, or how sure it is, if not told; number: 0 if it may go on for a moment only
+    # tried again, PERHAPS, or how sure it is, if not told; number: 0 if it may go on for a moment only
     END = "end"  # the turn is over; word: a hand-back reason; number: background agents left. Without a time of
     # its own (at 0) its key is the turn's; with the key AFRESH another conversation begins, which has no turn yet
     PLANNED = "planned"  # key: turn; the turn ends in a plan to approve
@@ -70,7 +70,7 @@ class Kind(StrEnum):
     GONE = "gone"  # made by `gone`: a process ended, or turned to another session
     ATTACHED = "attached"  # key: pid; a window of the user shows the session
     STOPPED = "stopped"  # key: pid; word: yes or no; suspended by a signal
-    ALONE = "alone"  # no tool process runs under the owner since `at`; word: yes or no
+    ALONE = "alone"  # no tool process runs under the owner since `at`; word: yes or no; number: when they had begun
     RUN = "run"  # session: a start of the agent, as its log names it; word: began or asks (key: the ask's id). Never
     # folded: see Runs, which opens the ask of a call as ASK_OF and the call's key
     UNKNOWN = "unknown"  # word: a kind of record the reader does not know; counted, never folded
@@ -96,6 +96,9 @@ AGAIN = "again"
 
 #: Key of the ask of a call, before the call's own.
 ASK_OF = "ask:"
+
+#: Text of an ANSWER behind which a tool may stand, for all that its record tells.
+PERHAPS = "perhaps"
 
 #: Spans, by word of an OPENED event.
 SPANS = ("tool", "shell-tool", "instant-tool", "judged-tool", "question", "plan", "permission", "escalation",

@@ -10,7 +10,7 @@ from island.agents import AGENTS
 from island.agents.codex import CODEX
 from island.claims import TITLE, claim, view
 from island.leases import LEASES
-from island.model import AFRESH, AGAIN, KEYLESS, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
+from island.model import AFRESH, AGAIN, KEYLESS, PERHAPS, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
 from island.rules import collapse, decide, fold, urgency
 from island.sessions import Sessions
 
@@ -33,8 +33,8 @@ def state_of(*found, now=100.0, since=0.0):
     return f"{verdict.state}({verdict.reason})"
 
 
-def prompt(at=10, turn="t1", word="user"):
-    return event(Kind.PROMPT, at, word=word, turn=turn)
+def prompt(at=10, turn="t1", word="user", **more):
+    return event(Kind.PROMPT, at, word=word, turn=turn, **more)
 
 
 def keyless_prompt(at=10):
@@ -53,8 +53,8 @@ def closed(at, key, word="tool"):
     return event(Kind.CLOSED, at, key, word)
 
 
-def progress(at, word="model", turn="t1", key=""):
-    return event(Kind.PROGRESS, at, key, word, turn=turn)
+def progress(at, word="model", turn="t1", key="", **more):
+    return event(Kind.PROGRESS, at, key, word, turn=turn, **more)
 
 
 def live(at, word, pid="7", turn=""):
@@ -428,6 +428,37 @@ def test_a_call_runs_if_its_process_was_seen(found, want):
     assert state_of(owner(), prompt(), *found) == want
 
 
+def answer(at, word="finished", **more):
+    return event(Kind.ANSWER, at, word=word, **more)
+
+
+def guess(at):
+    return answer(at, text=PERHAPS)
+
+
+def alone(at, word, since=-1):
+    return event(Kind.ALONE, at, word=word, number=since)
+
+
+@pytest.mark.parametrize(("found", "want"), [
+    ([guess(20), alone(21, "no")], "working(tool)"),
+    ([guess(20), alone(30, "yes", 21)], "working(model)"),
+    ([guess(20), alone(19, "no")], "your-turn(finished)"),
+    ([guess(20), alone(30, "yes", 19)], "your-turn(finished)"),
+    ([guess(20), alone(21, "yes")], "your-turn(finished)"),
+    ([guess(20), alone(21, "no"), live(22, "idle")], "your-turn(finished)"),
+    ([guess(20), alone(21, "no"), live(15, "idle")], "working(tool)"),
+    ([guess(20), alone(21, "no"), end(40, "interrupted")], "your-turn(interrupted)"),
+    ([end(20), alone(21, "no")], "your-turn(finished)"),
+    ([answer(20), alone(21, "no")], "your-turn(finished)"),
+    ([guess(20), alone(21, "no"), gone(40)], "idle(crashed)"),
+    ([guess(20), alone(30, "yes", 21), gone(40)], "idle(crashed)"),
+    ([guess(20), gone(40)], "idle(ended)"),
+], ids=short)
+def test_a_tool_that_begins_behind_an_answer_shows_that_it_was_not_the_last(found, want):
+    assert state_of(owner(), prompt(), *found) == want
+
+
 @pytest.mark.parametrize("word", ["shell-tool", "instant-tool", "judged-tool", "escalation", "unrecorded"])
 def test_no_dialog_is_inferred_where_nobody_can_look(word):
     assert state_of(prompt(), opened(30, "c", word)) == "working(tool)"
@@ -484,6 +515,18 @@ def test_a_title_tells_whether_the_prompt_is_free_and_nothing_of_the_background(
 ], ids=short)
 def test_a_live_record_is_believed_unless_something_firmer_is_newer(found, want):
     assert state_of(owner(), *found) == want
+
+
+def test_an_answer_newer_than_the_live_record_stands_for_itself():
+    held = session(owner(), prompt(), live(9, "idle"), answer(20))
+    assert [decide(held, now, 0).state for now in (20.5, 21.5)] == [State.WORKING, State.YOUR_TURN]
+
+
+@pytest.mark.parametrize(("text", "sure"), [(PERHAPS, Sure.INFERRED), ("", Sure.TOLD), ("odd", Sure.TOLD)])
+def test_an_answer_is_as_sure_as_it_says_until_the_prompt_is_free(text, sure):
+    found = [owner(), prompt(), answer(20, text=text)]
+    assert decide(session(*found), 30, 0).sure is sure
+    assert decide(session(*found, live(21, "idle")), 30, 0).sure is Sure.TOLD
 
 
 def test_an_ask_of_the_live_record_has_the_key_that_the_record_gives_it():
