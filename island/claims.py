@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 
-from island.leases import FREED, GRACE, LAST_WORDS
+from island.leases import FREED, GRACE, HUSHED, LAST_WORDS
 from island.model import AFRESH, AGAIN, KEYLESS, PERHAPS, TURN_BOUND, Event, Kind, Reason, Session, Sure, place
 
 #: Source of a LIVE event that was read from the title of a terminal.
@@ -222,6 +222,9 @@ def _suspended(v: View) -> Claim | None:
 def _live_ask(v: View) -> Claim | None:
     if v.live is None or v.live.word not in ASKS or _firm_since(v, v.live.at):
         return None
+    alone = v.session.get(Kind.ALONE)
+    if v.live.source == TITLE and alone and alone.word == "no" and v.live.at > alone.at + HUSHED:
+        return Claim("hushed", v.live.at, Reason.SILENT, v.live, v.turn, Sure.INFERRED)
     span = next(iter(v.open("question", "plan")), None)
     reason = ASKS[span.word] if span else ASKS[v.live.word]
     return Claim("ask", v.live.at, reason, v.live, v.live.turn)

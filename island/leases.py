@@ -24,6 +24,10 @@ FREED = 1.5 * SECOND
 LAST_WORDS = 2 * SECOND
 
 
+#: A title that asks may mean a command that has written nothing for half a minute, and not a dialog; it is seen late.
+HUSHED = 25 * SECOND
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One state of a lease, for so many seconds. Without a reason, the claim's own reason stands."""
@@ -56,6 +60,8 @@ LEASES: Mapping[str, tuple[Step, ...]] = {
     "busy": (Step(State.WORKING, None, 30 * MINUTE), replace(_SILENT, seconds=inf), _EXPIRED),
     # Stopped by a signal (Ctrl-Z): nothing happens until somebody continues it.
     "suspended": (Step(State.STALLED, Reason.SILENT, 12 * HOUR), _EXPIRED),
+    # A command wrote something, and then nothing for half a minute: it may wait for input, or be slow.
+    "hushed": (Step(State.STALLED, Reason.SILENT, 12 * HOUR), _EXPIRED),
     # The agent itself says that it asks.
     "ask": (_WAIT, _EXPIRED),
     # An approved escalation has its process within 0.3 s, and processes are looked at twice a second.

@@ -529,6 +529,18 @@ def test_an_answer_is_as_sure_as_it_says_until_the_prompt_is_free(text, sure):
     assert decide(session(*found, live(21, "idle")), 30, 0).sure is Sure.TOLD
 
 
+@pytest.mark.parametrize(("found", "want"), [
+    ([alone(12, "no"), titled(50, "permission")], "stalled(silent)"),
+    ([alone(30, "no"), titled(50, "permission")], "your-turn(permission)"),
+    ([alone(12, "yes"), titled(50, "permission")], "your-turn(permission)"),
+    ([titled(50, "permission")], "your-turn(permission)"),
+    ([alone(12, "no"), live(50, "permission")], "your-turn(permission)"),
+], ids=short)
+def test_a_title_that_asks_long_after_a_command_began_may_speak_of_the_command(found, want):
+    assert state_of(owner(), prompt(), *found) == want
+    assert state_of(owner(), prompt(), *found, since=60) == want
+
+
 def test_an_ask_of_the_live_record_has_the_key_that_the_record_gives_it():
     assert decide(session(owner(), prompt(), live(30, "permission", turn="a1")), 100, 0).turn == "a1"
 
