@@ -270,8 +270,8 @@ def _is_guess(over: Event) -> bool:
 
 
 def _live_free(v: View) -> Claim | None:
-    """The prompt is free: what the history then says, or an interrupt that left no record."""
-    if v.live is None or v.live.word not in ("idle", "shell"):
+    """The prompt is free: what the history then says, or an end that left no record."""
+    if v.live is None or v.live.word not in ("idle", "shell", "ready"):
         return None
     if v.last is None and any(e.word == "busy" for e in v.session.every(Kind.LIVE)):
         return Claim("unwritten", v.live.at, Reason.NEW, v.live)
@@ -279,9 +279,16 @@ def _live_free(v: View) -> Claim | None:
         return Claim("idle", v.live.at, Reason.NEW, v.live)
     if v.over and not _stopped_trying(v, v.over, v.live):
         return _over(v) if _is_title(v.live) else _handed_back(v, background=_live_background(v))
-    if v.live.at > v.last.at:
-        return Claim("vanished", v.live.at, Reason.INTERRUPTED, v.live, v.turn, Sure.INFERRED)
-    return None
+    return _stopped(v, v.live, v.last)
+
+
+def _stopped(v: View, live: Event, last: Event) -> Claim | None:
+    """A turn that has gone without a record: by the user's hand, or else for a reason that only the screen tells."""
+    if live.at <= last.at:
+        return None
+    interrupted = live.word != "ready" or last.text == Reason.INTERRUPTED
+    lease, reason = ("vanished", Reason.INTERRUPTED) if interrupted else ("stopped", Reason.ERROR)
+    return Claim(lease, live.at, reason, live, v.turn, Sure.INFERRED)
 
 
 def _live_background(v: View) -> str:

@@ -93,6 +93,8 @@ LEASES: Mapping[str, tuple[Step, ...]] = {
     # The prompt is free but the answer is not on disk: Esc before the first token, or a flush on its way
     # (measured: up to 0.4 s).
     "vanished": (Step(State.WORKING, Reason.MODEL, 1.0), replace(_WAIT, reason=Reason.INTERRUPTED), _EXPIRED),
+    # The same of an agent that puts every interrupt on record: it was not the user who stopped it.
+    "stopped": (Step(State.WORKING, Reason.MODEL, 1.5), _WAIT, _EXPIRED),
     # It was busy, and nothing of it is on disk yet: a first turn is written up to 0.9 s late.
     "unwritten": (Step(State.WORKING, Reason.MODEL, 1.5), Step(State.IDLE, Reason.NEW, inf)),
     # Background shells: a server never ends, and must not hide the hand-back for ever.

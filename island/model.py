@@ -57,7 +57,7 @@ class Kind(StrEnum):
 
     FACT = "fact"  # key: a name of FACTS; word: its value
     PROMPT = "prompt"  # a turn began; word: who began it (user, agent, machine)
-    PROGRESS = "progress"  # the main thread went on; word: a working reason
+    PROGRESS = "progress"  # the main thread went on; word: a working reason; text: "interrupted" in part, if so
     ANSWER = "answer"  # looks final, may still go on; word: a hand-back reason; text: AGAIN for an error that may be
     # tried again, PERHAPS, or how sure it is, if not told; number: 0 if it may go on for a moment only
     END = "end"  # the turn is over; word: a hand-back reason; number: background agents left. Without a time of
@@ -65,7 +65,8 @@ class Kind(StrEnum):
     PLANNED = "planned"  # key: turn; the turn ends in a plan to approve
     OPENED = "opened"  # key: id; word: a span of SPANS; text: the tool's name or command
     CLOSED = "closed"  # key: id
-    LIVE = "live"  # key, word: the agent's own live status (busy, idle, shell, or an ask); text: pid; turn: key
+    LIVE = "live"  # key, word: the agent's own live status: busy, idle (or ready: each interrupt is on record), shell,
+    # or an ask; text: pid; turn: key
     OWNER = "owner"  # key: pid; that process has the session loaded; number: when it started, 0 if unknown
     GONE = "gone"  # made by `gone`: a process ended, or turned to another session
     ATTACHED = "attached"  # key: pid; a window of the user shows the session
