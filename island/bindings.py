@@ -48,15 +48,15 @@ class Bindings:
             p = self._table.get(pid)
             self._note_stopped(agent, event.session, p, now)
             self._note_role(agent, event.session, p, event.at)
-            self._note_folder(agent, event, p)
+            self._note_folder(agent, event.session, p, event.at)
             self._note_shown(agent, self._sessions.of(agent, event.session), pid, now)
         else:
             self._sessions.join(agent, gone(event.session, now, event.key, "exit", "no such process"))
 
-    def _note_folder(self, agent: Agent, event: Event, p: Process | None) -> None:
+    def _note_folder(self, agent: Agent, ident: str, p: Process | None, at: float) -> None:
         """Note where a session runs whose records do not tell it, or not yet."""
-        if p and p.cwd and not self._sessions.of(agent, event.session).fact("cwd"):
-            self._sessions.join(agent, Event(Kind.FACT, event.session, event.at, "cwd", p.cwd, source="process"))
+        if p and p.cwd and not self._sessions.of(agent, ident).fact("cwd"):
+            self._sessions.join(agent, Event(Kind.FACT, ident, at, "cwd", p.cwd, source="process"))
 
     def left_running(self, agent: Agent, event: Event, now: float) -> None:
         """Check a process that a record says was left to run: it may have ended before anybody looked."""
@@ -239,7 +239,8 @@ class Bindings:
 
     def _unbound_since(self, session: Session, v: View) -> float:
         """Return the moment for whose process is to be looked; 0 if the process is known."""
-        opened = max((e.at for e in session.every(Kind.ATTACHED)), default=0.0)
+        loaded = session.get(Kind.FACT, "loaded")
+        opened = max((e.at for e in (*session.every(Kind.ATTACHED), loaded) if e), default=0.0)
         if v.gone:
             return opened if opened > v.gone.at else 0.0
         cwd = session.get(Kind.FACT, "cwd")
@@ -249,8 +250,7 @@ class Bindings:
         owners = [p for p in self._free(agent, session) if agent.owns(p, session) and was_there(p, began, now)]
         if owners:
             likely = max(owners, key=lambda p: (
-                agent.owns(p, session), not self._launched(agent, p), not self._runs_another(agent, session, p),
-                p.created))
+                agent.owns(p, session), not self._launched(agent, p), -self._taken(agent, session, p), p.created))
             self._give(agent, session, self._process_of_run(agent, session) or likely, began, now)
 
     def _correct_owner(self, agent: Agent, session: Session, now: float) -> None:
@@ -267,9 +267,11 @@ class Bindings:
         """Note that a process runs a session, and what follows from that."""
         self._own(agent, session, p, at, now)
         self._note_role(agent, session.id, p, at)
+        self._note_folder(agent, session.id, p, at)
         if _single(agent, p):
             self._leave_others(agent, str(p.pid), now)
-        self._leave_run(agent, p.pid)
+        for pid in (p.pid, p.ppid):  # it may have been started by another of its kind
+            self._leave_run(agent, pid)
 
     def _note_role(self, agent: Agent, ident: str, p: Process | None, at: float) -> None:
         """Note whose run it is, where only the command line of its process tells."""
@@ -281,13 +283,17 @@ class Bindings:
         """Tell whether a process only waits for the agent that it has launched."""
         return any(q.ppid == p.pid and agent.main(q) for q in self._table.all())
 
-    def _runs_another(self, agent: Agent, session: Session, p: Process) -> bool:
-        """Tell whether a process of an agent that runs one session at a time has one already, other than its parent."""
+    def _taken(self, agent: Agent, session: Session, p: Process) -> int:
+        """Rank what a process runs already, if it runs one session at a time: nothing, one that rests, one that works.
+
+        One that rests may be left for another at any time. A child's parent does not count.
+        """
         if is_child(session):
             parent = view(self._sessions.of(agent, session.fact("parent")))
-            return not (parent.owner and parent.gone is None and parent.owner.key == str(p.pid))
+            return int(not (parent.owner and parent.gone is None and parent.owner.key == str(p.pid)))
         owned = [s for a, s in self._sessions.having(Kind.OWNER, str(p.pid)) if a is agent and s.id != session.id]
-        return _single(agent, p) and any(view(s).gone is None for s in owned)
+        running = [v for s in owned if (v := view(s)).gone is None] if _single(agent, p) else []
+        return max((1 if v.over or v.last is None else 2 for v in running), default=0)
 
     def _own(self, agent: Agent, session: Session, p: Process, at: float, now: float) -> None:
         started = p.created if p.created <= now else 0.0

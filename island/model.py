@@ -78,8 +78,9 @@ class Kind(StrEnum):
 
 
 #: Facts a session may carry, by key of a FACT event. `name` is a title given by the user, `surface` what
-#: the user sees the session in (the agent's own word). `run` is the start of the agent that works on it last.
-FACTS = ("cwd", "title", "name", "model", "tokens", "version", "role", "parent", "surface", "archived", "run")
+#: the user sees the session in (the agent's own word). `run` is the start of the agent that works on it last, `loaded`
+#: tells that a process loaded it, then.
+FACTS = ("cwd", "title", "name", "model", "tokens", "version", "role", "parent", "surface", "archived", "run", "loaded")
 
 #: Spans that end with their turn at the latest; the others (children, shells) may outlive it.
 TURN_BOUND = frozenset({"tool", "shell-tool", "instant-tool", "judged-tool", "question", "plan", "permission",
