@@ -96,11 +96,13 @@ def view(session: Session) -> View:
         unseen = keyless and keyless.turn and (prompt is None or prompt.turn != keyless.turn)
         answer = answer or (None if unseen else keyless)
     end = _newest(end, _timeless_end(session, prompt))
+    prompt = _as_first_written(session, prompt, _newest(end, answer))
     answer = None if _cut_off(answer, prompt, end) else answer
     afresh = session.get(Kind.END, AFRESH)
     if afresh and (prompt is None or _before(prompt, afresh)):
         prompt, end = None, afresh
-    progress = _standing(session.get(Kind.PROGRESS), prompt, end)
+    progress = session.get(Kind.PROGRESS)
+    progress = None if progress and is_copy(session, progress) else _standing(progress, prompt, end)
     last = _newest(prompt, progress, end, answer)
     over = last if last and last.kind in (Kind.END, Kind.ANSWER) else None
     owner, gone = _owner(session, last)
@@ -109,6 +111,19 @@ def view(session: Session) -> View:
     spans = sorted((e for e in session.every(Kind.OPENED) if _is_open(session, e, prompt, since)),
                    key=_by_place_and_key)
     return View(session, prompt, last, over, owner, gone, live, tuple(spans))
+
+
+def _as_first_written(session: Session, prompt: Event | None, done: Event | None) -> Event | None:
+    """Return a prompt; if it was read from a copy of older records, as one that began nothing after `done`."""
+    if prompt is None or done is None or not is_copy(session, prompt):
+        return prompt
+    return min(prompt, replace(prompt, at=done.at, order=done.order - 1), key=place)
+
+
+def is_copy(session: Session, event: Event) -> bool:
+    """Tell whether an event was read from a copy of older records: it began nothing, and does not go on with it."""
+    copied = session.get(Kind.COPIED)
+    return copied is not None and copied.number <= event.at <= copied.at
 
 
 def _is_open(session: Session, span: Event, prompt: Event | None, since: float) -> bool:

@@ -62,6 +62,7 @@ class Kind(StrEnum):
     # tried again, PERHAPS, or how sure it is, if not told; number: 0 if it may go on for a moment only
     END = "end"  # the turn is over; word: a hand-back reason; number: background agents left. Without a time of
     # its own (at 0) its key is the turn's; with the key AFRESH another conversation begins, which has no turn yet
+    COPIED = "copied"  # what was written from `number` to `at` is a copy of older records, and says nothing
     PLANNED = "planned"  # key: turn; the turn ends in a plan to approve
     OPENED = "opened"  # key: id; word: a span of SPANS; text: the tool's name or command
     CLOSED = "closed"  # key: id

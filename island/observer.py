@@ -16,7 +16,7 @@ from typing import Protocol
 from island.agents import AGENTS
 from island.agents.base import UNMARKED, Agent, Shape, Source, contained, shown
 from island.bindings import Bindings
-from island.claims import view
+from island.claims import is_copy, view
 from island.model import KEYLESS, Event, Kind, Process, Record, Snapshot, gone
 from island.rules import collapse
 from island.sessions import Sessions
@@ -300,7 +300,7 @@ class Observer:
         """Tell whether nothing before this event can matter: its turn began here, or it is too old."""
         if 0 < event.at < now - HORIZON:
             return True
-        if event.kind is not Kind.PROMPT:
+        if event.kind is not Kind.PROMPT or is_copy(self.sessions.of(agent, event.session), event):
             return False
         keyless = self.sessions.of(agent, event.session).get(Kind.PROGRESS, KEYLESS)
         return event.key != KEYLESS or keyless is not None

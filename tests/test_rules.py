@@ -428,6 +428,23 @@ def test_a_call_runs_if_its_process_was_seen(found, want):
     assert state_of(owner(), prompt(), *found) == want
 
 
+def copied(since, until):
+    return event(Kind.COPIED, until, number=since)
+
+
+@pytest.mark.parametrize(("found", "want"), [
+    ([prompt(), end(20, "interrupted"), prompt(20.1, "t2"), copied(20, 20.2)], "your-turn(interrupted)"),
+    ([prompt(), end(20, "interrupted"), prompt(20, "t2", order=9), copied(20, 20)], "your-turn(interrupted)"),
+    ([prompt(), end(20, "interrupted"), progress(23, turn=""), copied(20, 23)], "your-turn(interrupted)"),
+    ([prompt(), end(20, "interrupted"), copied(20, 21), prompt(22, "t2")], "working(model)"),
+    ([prompt(20.1), copied(20, 20.2)], "working(model)"),
+    ([prompt(20.1), event(Kind.ANSWER, 20, word="error"), copied(20, 20.2)], "your-turn(error)"),
+    ([prompt(), end(20, "interrupted"), prompt(20.1, "t2"), copied(20, 20.2), progress(30, turn="")], "working(model)"),
+], ids=short)
+def test_a_copy_of_older_records_starts_nothing(found, want):
+    assert state_of(owner(), *found) == want
+
+
 def answer(at, word="finished", **more):
     return event(Kind.ANSWER, at, word=word, **more)
 
