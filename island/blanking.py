@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 import orjson
@@ -41,11 +42,13 @@ PHRASE = re.compile(r"[a-z]{1,12}( [a-z]{1,12}){0,2}")
 CALL = re.compile(r"tool|call|function", re.IGNORECASE)
 #: The name of a kind of error.
 FAILURE = re.compile(r"[A-Z][A-Za-z]{1,40}Error", re.ASCII)
-#: Names that an agent itself gives to a kind of session.
-TAGS = frozenset({"exec"})
+#: Names that an agent itself gives to a kind of session, or to what ends one.
+TAGS = frozenset({"exec", "complete_task"})
 CONNECTED = "mcp__"  # a tool of a connected server bears the server's name
 
 FOLDER_KEYS = frozenset({"cwd", "workdir", "work_dir", "workingDirectory", "working_directory"})
+HASH_KEYS = frozenset({"projectHash"})
+PROJECT_HASH = sha256(PROJECT.encode()).hexdigest()
 KEY = re.compile(r"[A-Za-z_$][\w$-]{0,59}|event\.(name|timestamp)", re.ASCII)
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?")
@@ -74,16 +77,28 @@ OPENINGS = (
     "Tool execution cancelled by user", "Error: Tool execution cancelled by user",
     "Request cancelled by user", "Request interrupted by user",
     "The user rejected permission to use this specific tool call.", "The user dismissed this question",
+    "Request cancelled.", "User cancelled the request.", "Agent execution stopped", "[Operation Cancelled]",
+    "[API Error: API key", '[API Error: {"error":{"code":401', '[API Error: {"error":{"code":403',
+    "[API Error: Request had invalid authentication", "[API Error: Permission denied",
+    "[API Error: You have exhausted", "[API Error: You exceeded", "[API Error: Quota exceeded",
+    "[API Error: Resource has been exhausted", '[API Error: {"error":{"code":429', "[API Error",
+    "The session has reached the maximum number of turns", "The model returned ", "The model response was blocked",
+    "Model response was truncated", "Invalid stream", "A potential loop was detected.",
+    "[System: ", "System: ", "I ran the following shell command", "- **Workspace Directories:**",
+    "User has manually exited Plan Mode.", "Here is the user's editor context",
+    "Here is a summary of changes in the user's editor context",
 )
+MOVED = re.compile(r"Command moved to background \(PID: \d{1,9}\)")
 TAG = re.compile(r"<[a-z][a-z_-]{0,31}>")
+WORKSPACE = "**Workspace Directories:**\n  - "
 NOTIFICATION = "<task-notification>"
 NOTIFIED = re.compile(r"<(task-id|tool-use-id|status)>[A-Za-z0-9][\w-]{0,63}</\1>", re.ASCII)
 QUESTION = re.compile(r"[?？؟][ \t\r\n*_`\"')\]>»”]*\Z")  # noqa: RUF001 - real question marks
 
 #: What this module itself puts in place of a text: it is left alone when it is blanked again.
 BLANKED = re.compile(
-    r" ?(?:" + "|".join(map(re.escape, OPENINGS)) + "|" + TAG.pattern + r")?"
-    r"(?:<[a-z-]+>[\w-]{1,64}</[a-z-]+>)*\[\d+ chars\]\??", re.ASCII,
+    r" ?(?:" + "|".join(map(re.escape, OPENINGS)) + "|" + MOVED.pattern + "|" + TAG.pattern + r")?"
+    r"(?:<[a-z-]+>[\w-]{1,64}</[a-z-]+>)*(?:" + re.escape(f"{WORKSPACE}{PROJECT}\n") + r")?\[\d+ chars\]\??", re.ASCII,
 )
 
 
@@ -142,9 +157,11 @@ def _opening(text: str) -> str:
             return opening
     tag = TAG.match(text)
     if tag is None:
-        return ""
+        moved = MOVED.match(text)
+        return moved[0] if moved else ""
     notified = NOTIFIED.finditer(text) if tag[0] == NOTIFICATION else ()
-    return tag[0] + "".join(m[0] for m in notified)
+    folder = f"{WORKSPACE}{PROJECT}\n" if WORKSPACE in text else ""
+    return tag[0] + "".join(m[0] for m in notified) + folder
 
 
 def _value(value: Any, key: str, around: dict[str, Any], depth: int) -> Any:
@@ -177,6 +194,8 @@ def _object(value: dict[str, Any], depth: int) -> dict[str, Any]:
 def _string(text: str, key: str, around: dict[str, Any], depth: int) -> str:
     if key in FOLDER_KEYS and text:
         return PROJECT
+    if key in HASH_KEYS and text:
+        return PROJECT_HASH
     if _kept(text, key, around):
         return text
     if text[:1] in ("{", "["):
@@ -236,14 +255,16 @@ SUBCOMMANDS = frozenset({
     "mcp-server", "proto", "resume", "run", "serve", "stop", "update",
 })
 SECRET = re.compile(r"(?i)key|token|secret|pass|auth|credential")  # such an option's value may look like an id
-OPTION = re.compile(r"-{1,2}[A-Za-z][A-Za-z-]{0,30}")
+OPTION = re.compile(r"-{1,2}[A-Za-z][A-Za-z-]{0,30}|--max-old-space-size=\d{1,9}")
 
 
 def blank_arguments(arguments: Sequence[str]) -> list[str]:
     """Return a command line without its prose: the program, options, subcommands and ids of sessions."""
     interpreted = bool(arguments) and _name(arguments[0]) in PROGRAMS and arguments[1:2] != ["-c"]
-    programs, others = arguments[: 2 if interpreted else 1], arguments[2 if interpreted else 1 :]
-    return [*map(_program, programs), *map(_argument, others, ("", *others))]
+    script = next((n for n, a in enumerate(arguments) if n and not OPTION.fullmatch(a)), 0) if interpreted else 0
+    pairs = [*zip(arguments, ("", *arguments), strict=False)]  # each with the one before it
+    return [_program(a) if n in (0, script) and not SECRET.search(before) else _argument(a, before)
+            for n, (a, before) in enumerate(pairs)]
 
 
 def _name(path: str) -> str:
@@ -259,5 +280,6 @@ def _argument(argument: str, before: str) -> str:
         return blank_text(argument)
     if argument in SUBCOMMANDS or OPTION.fullmatch(argument) or UUID.fullmatch(argument):
         return argument
-    marks = ("shell-snapshots" in argument, "shell-snapshots "), (argument.startswith("eval "), "eval ")
+    marks = (("shell-snapshots" in argument, "shell-snapshots "), (argument.startswith("eval "), "eval "),
+             ("_bgpids_file=" in argument, "_bgpids_file="), ("pgrep -g 0 >" in argument, "pgrep -g 0 >"))
     return next((mark for there, mark in marks if there), "") + blank_text(argument)

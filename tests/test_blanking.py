@@ -137,12 +137,18 @@ def test_a_key_on_a_command_line_is_blanked_even_if_it_looks_like_an_id(option):
     assert key not in blank_arguments(["aider", f"{option}={key}"])[1]
 
 
+def test_the_script_behind_its_interpreters_options_is_kept_and_no_secret_is_taken_for_one():
+    line = ["/usr/bin/node", "--max-old-space-size=12052", "/home/alice/.bin/gemini", "-p", "fix acme"]
+    assert blank_arguments(line) == ["node", "--max-old-space-size=12052", "gemini", "-p", "[8 chars]"]
+    assert blank_arguments(["python3", "--api-key", "abc123"]) == ["python3", "--api-key", "[6 chars]"]
+
+
 # -- what must survive ---------------------------------------------------------------------------------------
 
 
 def masked(event):
     """Leave out what is prose: titles, folders, commands. That there is one must be told all the same."""
-    if event.kind is Kind.FACT and event.key in ("title", "name", "cwd"):
+    if event.kind is Kind.FACT and event.key in ("title", "name", "cwd", "surface"):
         event = replace(event, word="something" if event.word else "")
     return replace(event, text="something" if event.text else "")
 
