@@ -849,6 +849,106 @@ def test_a_headless_run_is_seen_before_and_without_its_records(home):
     assert [row.session for row in home.observer.snapshot(NOW).rows] == ["s1"]
 
 
+GEMINI = "gemini/tmp/app/chats/session-2026-11-30T09-00-5f2c8a10.json"
+
+
+def gemini(pid: int = 110, ppid: int = 1, created: float = NOW - 600, *arguments: str) -> Process:
+    cmdline = ("node", "--max-old-space-size=1", "/usr/bin/gemini", *arguments)
+    return Process(pid, ppid, "node", cmdline, "/home/dev/app", created)
+
+
+def shell(pid: int, ppid: int = 110, created: float = NOW - 5) -> Process:
+    return Process(pid, ppid, "bash", ("bash", "-c", "_bgpids_file=x"), "/home/dev/app", created)
+
+
+def message(kind: str, at: float, **more) -> dict:
+    return {"id": f"m{at}", "timestamp": stamp(at), "type": kind, "content": "text", "model": "gemini"} | more
+
+
+def head(at: float = -30) -> dict:
+    return {"sessionId": "s1", "projectHash": "", "startTime": stamp(at), "lastUpdated": stamp(at)}
+
+
+def document(*messages: dict) -> dict:
+    return {**head(-900), "messages": list(messages)}
+
+
+@pytest.mark.parametrize(("running", "state"), [((), "idle(ended)"), ((gemini(),), "your-turn(finished)")])
+def test_a_whole_document_at_launch_may_be_nobodys(home, running, state):
+    home.write(GEMINI, document(message("user", -300), message("gemini", -290)))
+    home.start(*running)
+    home.observer.sweep(NOW)
+    assert home.said("s1") == state
+
+
+def test_each_line_of_a_file_bears_its_head(home):
+    home.append(GEMINI + "l", head(), *(message("info", -20) for _ in range(3)), message("user", -10))
+    home.observer.sweep(NOW)
+    home.append(GEMINI + "l", message("info", -5) | {"content": "Request cancelled."})
+    home.hint(GEMINI + "l")
+    assert home.said("s1") == "your-turn(interrupted)"
+
+
+def test_the_head_of_a_file_that_is_written_anew_is_read_anew(home):
+    home.append(GEMINI + "l", head(), message("user", -10))
+    home.observer.sweep(NOW)
+    home.path(GEMINI + "l").unlink()
+    home.append(GEMINI + "l", head() | {"sessionId": "s2"}, message("user", -9))
+    home.hint(GEMINI + "l")
+    assert (home.said("s1"), home.said("s2")) == ("nothing", "working(model)")
+
+
+def test_a_command_that_was_left_to_run_is_no_tool_of_the_turn(home):
+    moved = {"name": "x", "status": "success", "timestamp": stamp(-7),
+             "resultDisplay": "Command moved to background (PID: 300)"}
+    home.start(gemini(), shell(300), shell(301, 300))
+    home.write(GEMINI, document(message("user", -9), message("gemini", -8, toolCalls=[moved]), message("gemini", -6)))
+    home.observer.sweep(NOW)
+    assert home.said("s1") == "working(background)"
+    home.table.running[400] = shell(400)
+    home.observer.processes_changed(Change(started=(shell(400),)), NOW)
+    assert home.said("s1") == "working(tool)"
+
+
+@pytest.mark.parametrize(("began", "state"), [(-5, "working(tool)"), (-9, "your-turn(finished)")])
+def test_a_command_that_runs_at_launch_counts_from_its_own_start(home, began, state):
+    home.write(GEMINI, document(message("user", -20), message("gemini", -7)))
+    home.start(gemini(), shell(300, created=NOW + began))
+    home.observer.sweep(NOW)
+    assert home.said("s1") == state
+
+
+def test_a_session_that_is_found_to_be_a_processes_own_runs_in_its_folder(home):
+    home.start(gemini())
+    home.write(GEMINI, document(message("user", -9)))
+    home.hint(GEMINI)
+    assert [row.project for row in home.observer.snapshot(NOW).rows] == ["app"]
+
+
+def test_a_session_that_is_loaded_again_is_the_new_processes_before_its_next_prompt(home):
+    home.start(gemini(110))
+    home.append(GEMINI + "l", head(), message("user", -20), message("gemini", -15))
+    home.hint(GEMINI + "l")
+    home.observer.processes_changed(Change(exited=(home.table.running.pop(110),)), NOW)
+    assert home.said("s1") == "idle(ended)"
+    home.table.running[210] = later = gemini(210, 1, NOW + 5)
+    home.observer.processes_changed(Change(started=(later,)), NOW + 6)
+    assert home.said("s1") == "idle(ended)"
+    home.append(GEMINI + "l", {"$set": {"messages": [message("user", -20)], "lastUpdated": stamp(8)}})
+    home.hint(GEMINI + "l", at=NOW + 9)
+    assert home.said("s1") == "your-turn(finished)"
+
+
+def test_a_headless_run_is_one_though_its_process_has_started_another(home):
+    outer, inner = gemini(100, 1, NOW - 9, "-p", "x"), gemini(110, 100, NOW - 8, "-p", "x")
+    home.start(outer, inner)
+    home.observer.processes_changed(Change(started=(outer, inner)), NOW)
+    assert [row.session for row in home.observer.snapshot(NOW).rows] == ["run:100"]
+    home.write(GEMINI, document(message("user", -5)))
+    home.hint(GEMINI)
+    assert [(row.session, row.role) for row in home.observer.snapshot(NOW).rows] == [("s1", Role.MACHINE)]
+
+
 # -- what lapses ---------------------------------------------------------------------------------------------
 
 

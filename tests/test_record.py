@@ -264,3 +264,26 @@ def test_a_database_is_never_read_as_one_record(tmp_path):
     path = tmp_path / "store.db"
     path.write_text(SESSION)
     assert list(record.read(Source("store.db", Shape.DATABASE, lambda _: ()), str(path))) == []
+
+
+def test_a_history_that_only_its_head_names_is_written_with_what_its_reader_reads(home, monkeypatch):
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(home))
+    stamps = [datetime.fromtimestamp(START + at, UTC).isoformat(timespec="milliseconds") for at in range(4)]
+    chats = home / ".gemini" / "tmp" / "acme" / "chats"
+    (chats / SESSION).mkdir(parents=True)
+    head = {"sessionId": SESSION, "projectHash": "f" * 64, "startTime": stamps[0], "kind": "main"}
+    context = [{"text": "<session_context>\n- **Workspace Directories:**\n  - /home/alice/acme\n"}]
+    first = {"id": "c0", "timestamp": stamps[0], "type": "user", "content": context}
+    prompt = {"id": "m1", "timestamp": stamps[1], "type": "user", "content": [{"text": "Invoice Acme please"}]}
+    over = {"id": "m2", "timestamp": stamps[3], "type": "info", "content": "Request cancelled."}
+    lines = [head, {"$set": {"messages": [first], "lastUpdated": stamps[0]}}, prompt, over]
+    file = chats / f"session-2026-11-30T09-00-{SESSION[:8]}.jsonl"
+    file.write_text("".join(json.dumps(x) + "\n" for x in lines))
+    child = {**head, "sessionId": OTHER, "startTime": stamps[2], "kind": "subagent"}
+    (chats / SESSION / f"{OTHER}.jsonl").write_text(json.dumps(child) + "\n")
+    assert main(["record", SESSION, "--agent", "gemini"]) == 0
+    text, sequence = recorded(f"gemini-{SESSION[:8]}.jsonl")
+    assert "acme" not in text.lower()
+    names = [s.operand.rpartition("/")[2][:8] for s in sequence.of("append")]
+    assert names == ["session-"] * 3 + [OTHER[:8], "session-"]
+    assert "interrupted" in [x["reason"] for x in play(sequence) if x.get("session") == SESSION]

@@ -12,11 +12,12 @@ from island.agents.codex import CODEX
 from island.agents.copilot import COPILOT
 from island.agents.cursor import CURSOR
 from island.agents.droid import DROID
+from island.agents.gemini import GEMINI
 from island.agents.kimi import KIMI
 from island.agents.opencode import OPENCODE
 from island.agents.qwen import QWEN
 from island.agents.warp import WARP
 
 AGENTS: dict[str, Agent] = {
-    agent.name: agent for agent in (AIDER, CLAUDE, CODEX, COPILOT, CURSOR, DROID, KIMI, OPENCODE, QWEN, WARP)
+    agent.name: agent for agent in (AIDER, CLAUDE, CODEX, COPILOT, CURSOR, DROID, GEMINI, KIMI, OPENCODE, QWEN, WARP)
 }
