@@ -23,10 +23,12 @@ from island.agents.base import Agent, contained
 from island.model import Process, Snapshot, State
 from island.notices import Book, Notice, Withdraw, advance
 from island.observer import HORIZON, Observer, replaced
+from island.quiet import after
 from island.sources.processes import SystemTable
 from island.sources.sweep import Found, sweep
 from island.sources.terminals import Terminals
 from island.sources.watch import Root, Watch
+from island.store import load_hush, save_hush
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +87,9 @@ class Running:
         self._skew = time.time() - time.monotonic()
         self._told_at = 0.0
         self._trouble: dict[str, str] = {}
+        self.hush, spoilt = load_hush()
+        if spoilt:
+            self._trouble["what was silenced"] = spoilt
         self._last: Snapshot | None = None
 
     async def run(self) -> None:
@@ -100,6 +105,21 @@ class Running:
         """Tell what is known now, whether it changed or not: something else than the evidence did."""
         self._last = None
         self._tell(time.time())
+
+    def silence(self, action: str) -> bool:
+        """Do one of the actions of `quiet`, keep what it silences, and tell; False if it is none of them."""
+        hush = after(self.hush, action, time.time())
+        if hush is None:
+            return False
+        self.hush = hush
+        try:
+            save_hush(hush)
+        except OSError as error:
+            self._trouble["what was silenced"] = f"silenced until island ends, as it cannot be kept: {error}"
+        else:
+            self._trouble.pop("what was silenced", None)
+        self.publish_now()
+        return True
 
     # -- what comes in --------------------------------------------------------------------------------------
 

@@ -16,22 +16,22 @@ ISLAND = ROOT / "island"
 #: From the words outwards. A module imports from its own layer or from those before it, never from those after.
 LAYERS = (
     ("model", "text"),
-    ("leases",),
+    ("leases", "quiet"),
     ("claims",),
     ("rules", "notices", "agents", "blanking", "runs"),
     ("sequence", "sessions"),
     ("sources",),
     ("bindings",),
     ("observer",),
-    ("replay", "running", "instance", "tray", "desktop"),
+    ("replay", "running", "instance", "store", "tray", "desktop"),
     ("cli",),
     ("__main__",),
 )
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 #: Time, files and processes are arguments here, or not known at all.
-PURE = ("model", "text", "leases", "claims", "rules", "notices", "blanking", "agents", "sequence", "sessions", "runs",
-        "tray.menu", "tray.rows")
+PURE = ("model", "text", "leases", "quiet", "claims", "rules", "notices", "blanking", "agents", "sequence", "sessions",
+        "runs", "tray.menu", "tray.rows")
 IMPURE = {
     "asyncio", "concurrent", "glob", "io", "multiprocessing", "os", "psutil", "random", "select", "shutil", "signal",
     "socket", "sqlite3", "subprocess", "sys", "tempfile", "threading", "time", "watchfiles",

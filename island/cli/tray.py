@@ -114,10 +114,10 @@ class Desk:
     # -- in ---------------------------------------------------------------------------------------------------
 
     def _chosen(self, key: str) -> None:
-        """Do what was chosen in the menu: a session's row marks it seen."""
+        """Do what was chosen in the menu: silence something, or mark a session's row seen."""
         if key == QUIT:
             self._over.set()
-        elif self.running and key != SHOW:
+        elif self.running and key != SHOW and not self.running.silence(key):
             self._seen(lambda name: key in (SEEN, name))
 
     def _answered(self, key: str, _: str) -> None:
