@@ -209,7 +209,7 @@ class Row:
     """One session as it is shown.
 
     label: the agent's name for people; title: only one that the user gave, as others are made from prompts;
-    seen: the user has looked at this.
+    begun: when the newest prompt came, 0 if unknown; seen: the user has looked at this.
     """
 
     agent: str
@@ -221,6 +221,7 @@ class Row:
     title: str = ""
     model: str = ""
     tokens: int | None = None
+    begun: float = 0.0
     seen: bool = False
     blind: tuple[str, ...] = ()
 

@@ -120,13 +120,14 @@ class Sessions:
 
     def _row(self, key: Key) -> Row:
         session, verdict, agent = self.held[key], self.verdicts[key], self.agents[key[0]]
-        tokens = session.fact("tokens")
+        tokens, prompt = session.fact("tokens"), session.get(Kind.PROMPT)
         return Row(
             agent=agent.name, session=session.id, verdict=verdict,
             role=Role(session.fact("role") or Role.PERSON), label=agent.label,
             project=PurePath(session.fact("cwd").replace("\\", "/")).name,
             title=session.fact("name"), model=session.fact("model"),
             tokens=int(tokens) if tokens.isdecimal() else None, seen=self._is_seen(key), blind=agent.blind,
+            begun=prompt.at if prompt else 0.0,
         )
 
     def _is_seen(self, key: Key) -> bool:

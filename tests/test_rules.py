@@ -726,3 +726,15 @@ def test_that_something_has_ended_is_no_more_than_hearsay(found, shown):
         sessions.join(CODEX, e)
     sessions.settle(100.0, lambda _, __: None)
     assert bool(sessions.rows()) is shown
+
+
+def test_a_row_says_when_its_newest_prompt_came():
+    sessions = Sessions(AGENTS, 0.0)
+    agent = AGENTS["codex"]
+    sessions.join(agent, Event(Kind.ANSWER, "s", 5.0, word="finished", turn="t"))
+    sessions.settle(6.0, lambda *_: None)
+    assert [row.begun for row in sessions.rows()] == [0.0]
+    for at in (3.0, 2.0):
+        sessions.join(agent, Event(Kind.PROMPT, "s", at, turn="t"))
+    sessions.settle(6.0, lambda *_: None)
+    assert [row.begun for row in sessions.rows()] == [3.0]
