@@ -22,6 +22,9 @@ HIDE_NAMES, SHOW_NAMES = "names:hide", "names:show"
 #: Who works at two in the morning means by tomorrow the day that his sleep is followed by.
 NEW_DAY, MORNING = timedelta(hours=4), time(8)
 
+#: No action snoozes for longer: what says so comes from another clock, or another hand.
+LONGEST_SNOOZE = 3 * 86400.0
+
 #: So many mutes are kept; sessions end, and nobody unmutes them.
 MOST_MUTES = 200
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from island.agents import AGENTS
 from island.model import Process, Role, Row, State
-from island.notices import Book, Notice, Withdraw, advance
+from island.notices import Book, Notice, Withdraw, advance, stepped
 from island.observer import Observer
 from island.sequence import Sequence1, Step
 from island.sessions import why
@@ -306,6 +306,7 @@ def _clock(replay: Replay, step: Step) -> None:
         replay.observer.refold(replay.now)
     else:
         replay.observer.tick(replay.now)
+        replay.book = stepped(replay.book, step.operand, replay.now)
 
 
 def _title(replay: Replay, step: Step) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from island.agents import AGENTS
 from island.agents.base import Agent, contained
 from island.model import Process, Snapshot, State
-from island.notices import Book, Notice, Withdraw, advance
+from island.notices import Book, Notice, Withdraw, advance, stepped
 from island.observer import HORIZON, Observer, replaced
 from island.quiet import after
 from island.sources.processes import SystemTable
@@ -186,6 +186,7 @@ class Running:
             self.observer.refold(now)
         elif step > CLOCK_STEP:
             self.watch.sweep_soon()
+        self.book = stepped(self.book, step, now)
 
     # -- what the watch asks --------------------------------------------------------------------------------
 

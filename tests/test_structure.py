@@ -17,6 +17,7 @@ ISLAND = ROOT / "island"
 LAYERS = (
     ("model", "text"),
     ("leases", "quiet"),
+    ("manner",),
     ("claims",),
     ("rules", "notices", "agents", "blanking", "runs"),
     ("sequence", "sessions"),
@@ -30,8 +31,8 @@ LAYERS = (
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 #: Time, files and processes are arguments here, or not known at all.
-PURE = ("model", "text", "leases", "quiet", "claims", "rules", "notices", "blanking", "agents", "sequence", "sessions",
-        "runs", "tray.menu", "tray.rows")
+PURE = ("model", "text", "leases", "quiet", "manner", "claims", "rules", "notices", "blanking", "agents",
+        "sequence", "sessions", "runs", "tray.menu", "tray.rows")
 IMPURE = {
     "asyncio", "concurrent", "glob", "io", "multiprocessing", "os", "psutil", "random", "select", "shutil", "signal",
     "socket", "sqlite3", "subprocess", "sys", "tempfile", "threading", "time", "watchfiles",

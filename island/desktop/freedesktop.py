@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -12,6 +13,7 @@ from dbus_fast.aio import MessageBus
 
 from island.desktop.bus import BUS, BusError, Peer, call, keep, listen, owner
 from island.desktop.notify import BUTTONS, SEEN, TITLE_WIDTH, Health, OnNoticeAction, lines
+from island.manner import Sound, Urgency
 from island.notices import Notice
 from island.text import markup, safe
 from island.tray.icon import draw
@@ -22,7 +24,9 @@ log = logging.getLogger(__name__)
 _NAME = "org.freedesktop.Notifications"
 DAEMON = Peer(_NAME, "/org/freedesktop/Notifications", _NAME)
 
-URGENCY_NORMAL = 1  # a critical notice stays for ever on some daemons
+#: Our words in the daemon's numbers, and in the names of the freedesktop sound theme.
+URGENCIES: Mapping[Urgency, int] = {Urgency.LOW: 0, Urgency.NORMAL: 1, Urgency.CRITICAL: 2}
+SOUNDS: Mapping[Sound, str] = {Sound.ASK: "dialog-question", Sound.DONE: "complete", Sound.TROUBLE: "dialog-warning"}
 PICTURE_SIZE = 48
 GOODBYE = 1.0
 
@@ -149,12 +153,18 @@ def _arguments(notice: Notice, replaces: int, abilities: frozenset[str]) -> tupl
     hints = {
         "desktop-entry": Variant("s", "island"),
         "category": Variant("s", "im.received"),
-        "urgency": Variant("y", URGENCY_NORMAL),
+        "urgency": Variant("y", URGENCIES[notice.urgency]),
         "image-data": Variant("(iiibiiay)", _picture(notice)),
+        **_sound(notice.sound),
     }
     # A daemon without actions may turn them into a dialog that stays in the way.
     offered = actions if "actions" in abilities else []
     return "island", replaces, "", safe(notice.title, TITLE_WIDTH), body, offered, hints, -1
+
+
+def _sound(sound: Sound) -> dict[str, Variant]:
+    """Return the hint for a sound; a daemon that knows none of its own passes over it."""
+    return {"sound-name": Variant("s", SOUNDS[sound])} if sound in SOUNDS else {"suppress-sound": Variant("b", True)}
 
 
 def _picture(notice: Notice) -> list[Any]:

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import logging
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from platformdirs import user_state_path
 
 from island.desktop.notify import BUTTONS, SEEN, TITLE_WIDTH, Health, OnNoticeAction, lines
+from island.manner import Sound
 from island.notices import Notice
 from island.text import safe
 from island.tray.icon import draw
@@ -23,7 +25,15 @@ log = logging.getLogger(__name__)
 TIMEOUT = 10.0
 
 #: Texts are arguments, never part of the script. The first is fixed, so that no text is read as an option.
-SCRIPT = "on run argv\ndisplay notification (item 3 of argv) with title (item 2 of argv)\nend run"
+SCRIPT = "on run argv\ndisplay notification (item 3 of argv) with title (item 2 of argv){}\nend run"
+SOUNDING = " sound name (item 4 of argv)"
+
+#: Our sounds, by the names that each system gives to its own.
+SOUNDS: Mapping[str, Mapping[Sound, str]] = {
+    "darwin": {Sound.ASK: "Ping", Sound.DONE: "Glass", Sound.TROUBLE: "Basso"},
+    "win32": {Sound.ASK: "ms-winsoundevent:Notification.IM", Sound.DONE: "ms-winsoundevent:Notification.Default",
+              Sound.TROUBLE: "ms-winsoundevent:Notification.Reminder"},
+}
 
 
 class PortableNotifier:
@@ -58,9 +68,9 @@ class PortableNotifier:
         try:
             async with asyncio.timeout(TIMEOUT):
                 if self.health is Health.SHOW_ONLY:
-                    await _show_by_script(title, body)
+                    await _show_by_script(title, body, _sound(notice))
                 elif self._native:
-                    await self._native.send_notification(self._notification(notice.key, title, body))
+                    await self._native.send_notification(self._notification(notice, title, body))
                     self._live[notice.key] = notice
         except Exception:
             log.exception("notice not shown")
@@ -87,9 +97,11 @@ class PortableNotifier:
         if not allowed:
             self.health = Health.REFUSED
 
-    def _notification(self, key: str, title: str, body: str) -> Any:
-        from desktop_notifier import Button, Notification
+    def _notification(self, notice: Notice, title: str, body: str) -> Any:
+        from desktop_notifier import Button, Notification, Urgency
+        from desktop_notifier import Sound as Named
 
+        key, name = notice.key, _sound(notice)
         loop = asyncio.get_running_loop()
 
         def act(action: str) -> None:
@@ -105,6 +117,8 @@ class PortableNotifier:
             identifier=_identifier(key),
             buttons=tuple(Button(text, chosen(action), action) for action, text in BUTTONS.items()),
             on_clicked=chosen(SEEN),
+            urgency=Urgency(notice.urgency.value),
+            sound=Named(name=name) if name else None,
         )
 
 
@@ -129,6 +143,12 @@ def _identifier(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-async def _show_by_script(title: str, body: str) -> None:
-    process = await asyncio.create_subprocess_exec("/usr/bin/osascript", "-e", SCRIPT, "island", title, body)
+def _sound(notice: Notice) -> str:
+    return SOUNDS.get(sys.platform, {}).get(notice.sound, "")
+
+
+async def _show_by_script(title: str, body: str, sound: str) -> None:
+    script = SCRIPT.format(SOUNDING if sound else "")
+    texts = (title, body, sound) if sound else (title, body)
+    process = await asyncio.create_subprocess_exec("/usr/bin/osascript", "-e", script, "island", *texts)
     await process.wait()

@@ -8,6 +8,7 @@ import pytest
 from island.desktop import bus as session_bus
 from island.desktop.freedesktop import FreedesktopNotifier
 from island.desktop.notify import Health, open_notifier
+from island.manner import Sound, Urgency
 from island.model import Reason
 from island.notices import Notice
 
@@ -51,8 +52,20 @@ async def test_a_notice_is_shown_with_its_buttons_hints_and_picture():
         assert shown == {
             "app": "island", "summary": "claude needs permission", "body": "web_shop", "replaces": 0,
             "actions": ["default", "Mark seen"],
-            "hints": {"desktop-entry": "island", "category": "im.received", "urgency": 1},
+            "hints": {"desktop-entry": "island", "category": "im.received", "urgency": 1,
+                      "suppress-sound": True},
         }
+
+
+@pytest.mark.usefixtures("bus")
+@play
+async def test_urgency_and_sound_are_told_in_the_words_of_the_daemon():
+    async with ready() as (notices, _, daemon):
+        await notices.show(replace(NOTICE, urgency=Urgency.CRITICAL, sound=Sound.ASK))
+        hints = daemon.live[1]["hints"]
+        assert (hints["urgency"], hints["sound-name"], "suppress-sound" in hints) == (2, "dialog-question", False)
+        await notices.show(replace(NOTICE, urgency=Urgency.LOW))
+        assert (daemon.live[1]["hints"]["urgency"], daemon.live[1]["hints"]["suppress-sound"]) == (0, True)
 
 
 @pytest.mark.usefixtures("bus")

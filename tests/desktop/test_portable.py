@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from island.desktop import notify, portable
 from island.desktop.notify import Health, open_notifier
 from island.desktop.portable import PortableNotifier
+from island.manner import Sound, Urgency
 from island.model import Reason
 from island.notices import Notice
 
@@ -31,6 +33,17 @@ class Icon:
     path: Any
 
 
+class NativeUrgency(Enum):
+    Critical = "critical"
+    Normal = "normal"
+    Low = "low"
+
+
+@dataclass
+class NativeSound:
+    name: str
+
+
 @dataclass
 class Notification:
     title: str
@@ -38,6 +51,8 @@ class Notification:
     identifier: str
     buttons: tuple
     on_clicked: Any
+    urgency: NativeUrgency
+    sound: NativeSound | None
 
 
 @dataclass
@@ -70,7 +85,7 @@ def library(monkeypatch, tmp_path):
     module = ModuleType("desktop_notifier")
     module.options = {}
     vars(module).update(
-        Button=Button, Notification=Notification, Icon=Icon,
+        Button=Button, Notification=Notification, Icon=Icon, Urgency=NativeUrgency, Sound=NativeSound,
         DesktopNotifier=lambda **given: DesktopNotifier(**given, **module.options))
     monkeypatch.setitem(sys.modules, "desktop_notifier", module)
     monkeypatch.setattr(portable, "user_state_path", lambda *_, **__: tmp_path)
@@ -104,6 +119,22 @@ async def test_a_notice_is_shown_replaced_clicked_and_withdrawn(tmp_path):
     await notices.withdraw(NOTICE.key)
     assert live == {}
     assert (tmp_path / "notice.png").stat().st_mode & 0o777 == 0o600
+    await notices.stop()
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(("platform", "name"), [
+    ("darwin", "Basso"), ("win32", "ms-winsoundevent:Notification.Reminder"),
+])
+@play
+async def test_urgency_and_sound_are_told_in_the_words_of_the_system(monkeypatch, platform, name):
+    monkeypatch.setattr(portable.sys, "platform", platform)
+    notices = await started()
+    await notices.show(NOTICE)
+    await notices.show(replace(NOTICE, key="b", urgency=Urgency.LOW, sound=Sound.TROUBLE))
+    quiet, loud = notices._native.live.values()
+    assert (quiet.urgency, quiet.sound) == (NativeUrgency.Normal, None)
+    assert (loud.urgency, loud.sound) == (NativeUrgency.Low, NativeSound(name))
     await notices.stop()
 
 
@@ -148,7 +179,10 @@ async def test_an_unsigned_macos_falls_back_to_a_script_that_holds_no_text(libra
     evil = '-e "; do shell script'
     await notices.show(replace(NOTICE, title=evil, body="web\x00_shop"))
     await notices.withdraw(NOTICE.key)
-    assert commands == [("/usr/bin/osascript", "-e", portable.SCRIPT, "island", evil, "web_shop")]
+    assert commands == [("/usr/bin/osascript", "-e", portable.SCRIPT.format(""), "island", evil, "web_shop")]
+    await notices.show(replace(NOTICE, sound=Sound.ASK))
+    assert commands[1][2:] == (portable.SCRIPT.format(portable.SOUNDING), "island", NOTICE.title, "web_shop\nmore",
+                               "Ping")
     await notices.stop()
 
 
