@@ -51,7 +51,7 @@ class Tone:
 #: Urgency: none is critical, which some daemons keep on the screen for ever and show above full-screen windows; and of
 #: what needs the user none is low, which some do not show at all. A limit only time can lift.
 TONES: Mapping[Reason, Tone] = {
-    Reason.PERMISSION: Tone("waits for your permission", 1.5, Urgency.NORMAL, Sound.ASK),
+    Reason.PERMISSION: Tone("waits for your permission", 2.5, Urgency.NORMAL, Sound.ASK),
     Reason.QUESTION: Tone("asks you a question", 1.5, Urgency.NORMAL, Sound.ASK),
     Reason.PLAN: Tone("shows a plan for you to approve", 1.5, Urgency.NORMAL, Sound.ASK),
     Reason.LOGIN: Tone("needs you to log in", 1.5, Urgency.NORMAL, Sound.TROUBLE),
