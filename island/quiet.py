@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta, tzinfo
 from typing import Any
 
-from island.model import Row
+from island.model import Row, Snapshot
 
 #: Actions, as the menu offers them. What a mute is about follows the colon: "agent/session", or a project's name.
 SNOOZE_QUARTER, SNOOZE_HOUR, SNOOZE_TOMORROW, SNOOZE_OFF = "snooze:15", "snooze:60", "snooze:tomorrow", "snooze:off"
@@ -86,6 +86,14 @@ def tomorrow(now: float, zone: tzinfo | None = None) -> float:
     """Return when the next morning begins for someone who is awake now."""
     day = (datetime.fromtimestamp(now, zone) - NEW_DAY).date() + timedelta(days=1)
     return datetime.combine(day, MORNING, zone).timestamp()
+
+
+def veiled(snapshot: Snapshot, *, titles: bool, names: bool) -> Snapshot:
+    """Return a snapshot with the titles, or any names of projects and sessions, left out."""
+    if titles and names:
+        return snapshot
+    rows = (replace(row, title="", project=row.project if names else "") for row in snapshot.rows)
+    return replace(snapshot, rows=tuple(rows))
 
 
 # -- actions ------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from dataclasses import replace
 from glob import has_magic
 from itertools import takewhile
 from pathlib import Path
@@ -20,15 +21,16 @@ from typing import Any
 
 from island.agents import AGENTS
 from island.agents.base import Agent, contained
+from island.manner import Ear
 from island.model import Process, Snapshot, State
 from island.notices import Book, Notice, Withdraw, advance, stepped
 from island.observer import HORIZON, Observer, replaced
-from island.quiet import after
-from island.sources.processes import SystemTable
+from island.quiet import Hush, after, veiled
+from island.sources.processes import Change, SystemTable
 from island.sources.sweep import Found, sweep
 from island.sources.terminals import Terminals
 from island.sources.watch import Root, Watch
-from island.store import load_hush, save_hush
+from island.store import SettingsFile, load_hush, load_seen, save_hush, save_seen
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +42,9 @@ CLOCK_STEP = 5.0
 
 #: The ages in the menu are told anew this often, though nothing else changed.
 REFRESH = 30.0
+
+#: What is wrong with what is kept, among the troubles.
+KEPT = "keeping what the user chose"
 
 Spoken = tuple[Notice | Withdraw, ...]
 Publish = Callable[[Snapshot, Spoken], None]
@@ -72,24 +77,29 @@ def look_once(now: float | None = None, since: float = 0.0, *, panes: bool = Fal
 
 
 class Running:
-    """Observes for as long as `run` runs. panes: read the text of terminals, where nothing else tells."""
+    """Observes for as long as `run` runs, as the settings say.
+
+    panes: read the text of terminals, where nothing else tells, whatever the settings say.
+    """
 
     def __init__(self, publish: Publish, where: Mapping[str, str] | None = None, *, panes: bool = False) -> None:
         self.where = dict(where or homes())
         self.table = SystemTable(matters)
         self.terminals = Terminals()
+        self.file = SettingsFile()
         self._panes = panes
         now = time.time()
-        self.observer = Observer(self.where, self.table, now)
+        hush, spoilt = load_hush()
+        seen, unread = load_seen()
+        self._trouble = {KEPT: " and ".join(filter(None, (spoilt, unread)))}
+        self.ear = Ear(self.file.settings.manner, hush)
+        self.observer = self._observe(now, seen)
+        self._seen = self.observer.sessions.seen
         self.book = Book(since=now)
-        self.watch = Watch(self._roots, self.observer.hot, self._sweep, busy=self._busy, wanted=self.observer.wants)
+        self.watch = Watch(self._roots, self._hot, self._sweep, busy=self._busy, wanted=self._wants)
         self._publish = publish
         self._skew = time.time() - time.monotonic()
         self._told_at = 0.0
-        self._trouble: dict[str, str] = {}
-        self.hush, spoilt = load_hush()
-        if spoilt:
-            self._trouble["what was silenced"] = spoilt
         self._last: Snapshot | None = None
 
     async def run(self) -> None:
@@ -106,20 +116,45 @@ class Running:
         self._last = None
         self._tell(time.time())
 
+    # -- what the user wants --------------------------------------------------------------------------------
+
+    @property
+    def hush(self) -> Hush:
+        """What is silenced just now."""
+        return self.ear.hush
+
     def silence(self, action: str) -> bool:
         """Do one of the actions of `quiet`, keep what it silences, and tell; False if it is none of them."""
         hush = after(self.hush, action, time.time())
         if hush is None:
             return False
-        self.hush = hush
-        try:
-            save_hush(hush)
-        except OSError as error:
-            self._trouble["what was silenced"] = f"silenced until island ends, as it cannot be kept: {error}"
-        else:
-            self._trouble.pop("what was silenced", None)
+        self.ear = replace(self.ear, hush=hush)
+        self._keep(lambda: save_hush(hush))
         self.publish_now()
         return True
+
+    def _keep(self, save: Callable[[], None]) -> None:
+        try:
+            save()
+        except OSError as error:
+            self._trouble[KEPT] = f"forgotten when island ends, as it cannot be kept: {error}"
+        else:
+            self._trouble.pop(KEPT, None)
+
+    def _settings_changed(self, now: float) -> None:
+        """Do as the settings say from now on."""
+        self.ear = replace(self.ear, manner=self.file.settings.manner)
+        if set(self.observer.sessions.agents) != set(self.file.settings.agents):
+            self.observer = self._observe(now, self.observer.sessions.seen)
+            self.observer.processes_changed(Change(started=tuple(self.table.all())), now)
+            self.watch.sweep_soon()
+        self._last = None  # what is shown may be another thing, too
+
+    def _observe(self, now: float, seen: Mapping[str, None]) -> Observer:
+        agents = {name: AGENTS[name] for name in AGENTS if name in self.file.settings.agents}
+        observer = Observer(self.where, self.table, now, agents=agents)
+        observer.sessions.seen = seen
+        return observer
 
     # -- what comes in --------------------------------------------------------------------------------------
 
@@ -147,6 +182,8 @@ class Running:
             async with self._contained("looking at processes"):
                 now = time.time()
                 self._check_clock(now)
+                if self.file.changed():
+                    self._settings_changed(now)
                 change = self.table.poll()
                 stopped = self.table.stopped()
                 if change.started or change.exited or stopped:
@@ -158,7 +195,7 @@ class Running:
                 self._tell(now)
 
     async def _look_at_terminals(self) -> None:
-        titled, read = self.observer.titled(), self.observer.screened() if self._panes else set[int]()
+        titled, read = self.observer.titled(), self.observer.screened() if self._reads_panes() else set[int]()
         if titled or read or self.terminals.places:
             seen = await asyncio.to_thread(self.terminals.poll, titled, read)
             self.observer.terminals(seen.titles, seen.screens, time.time())
@@ -191,7 +228,7 @@ class Running:
     # -- what the watch asks --------------------------------------------------------------------------------
 
     def _roots(self) -> Iterable[Root]:
-        for agent in AGENTS.values():
+        for agent in self.observer.sessions.agents.values():
             for source in agent.sources:
                 if source.project:
                     continue  # a few files with full names: they are looked at often instead
@@ -203,8 +240,17 @@ class Running:
                 exact = named == folders and not has_magic(source.pattern)
                 yield Root("/".join([self.where[agent.name], *named]), deep=not exact)
 
+    def _hot(self) -> set[str]:
+        return self.observer.hot()  # another one, perhaps, than at the last look
+
+    def _wants(self, path: str) -> bool:
+        return self.observer.wants(path)
+
     def _sweep(self) -> list[Found]:
         return sweep(self.observer.patterns, time.time() - HORIZON)
+
+    def _reads_panes(self) -> bool:
+        return self._panes or self.file.settings.panes
 
     def _busy(self) -> bool:
         return any(v.state is State.WORKING for v in self.observer.sessions.verdicts.values())
@@ -212,8 +258,13 @@ class Running:
     # -- what goes out --------------------------------------------------------------------------------------
 
     def _tell(self, now: float) -> None:
-        snapshot = self.observer.snapshot(now, (*self.watch.trouble, *self._trouble.values()))
-        self.book, spoken = advance(self.book, snapshot.rows, now)
+        if self.observer.sessions.seen is not self._seen:
+            self._seen = self.observer.sessions.seen
+            self._keep(lambda: save_seen(self._seen))
+        trouble = (self.file.trouble(), *self._trouble.values(), *self.watch.trouble)
+        snapshot = self.observer.snapshot(now, tuple(filter(None, trouble)))
+        self.book, spoken = advance(self.book, snapshot.rows, now, self.ear)
+        snapshot = veiled(snapshot, titles=self.file.settings.titles, names=not self.hush.hidden)
         same = self._last is not None and same_but_for_time(self._last, snapshot)
         if spoken or not same or now >= self._told_at + REFRESH:
             self._told_at, self._last = now, snapshot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from math import inf
 from pathlib import PurePath
 
@@ -17,6 +18,9 @@ Key = tuple[str, str]  # agent, session
 #: What says no more of a session than that somebody heard of it.
 HEARSAY = frozenset({Kind.FACT, Kind.GONE, Kind.CLOSED, Kind.ANSWER})
 
+#: So much of what was seen is remembered: more than can wait at a time.
+MOST_SEEN = 500
+
 
 class Sessions:
     """The sessions of all agents. `since`: a stall that began before it is old news."""
@@ -26,7 +30,7 @@ class Sessions:
         self.since = since
         self.held: dict[Key, Session] = {}
         self.verdicts: dict[Key, Verdict] = {}
-        self._seen: set[str] = set()
+        self.seen: Mapping[str, None] = {}  # what the user has looked at, oldest first; replaced when it changes
         self._touched: set[Key] = set()
 
     def of(self, agent: Agent, ident: str) -> Session:
@@ -133,13 +137,14 @@ class Sessions:
     def _is_seen(self, key: Key) -> bool:
         """Tell whether the user knows: it was looked at, or it was the user's own doing."""
         verdict = self.verdicts[key]
-        return verdict.reason is Reason.INTERRUPTED or _matter(key, verdict) in self._seen
+        return verdict.reason is Reason.INTERRUPTED or _matter(key, verdict) in self.seen
 
     def mark_seen(self, key: Key) -> None:
         """Remember that the user has looked at what a session waits for, until it waits for something else."""
         verdict = self.verdicts.get(key)
         if verdict and verdict.state in (State.YOUR_TURN, State.STALLED):
-            self._seen.add(_matter(key, verdict))
+            kept = dict(islice(self.seen.items(), max(0, len(self.seen) - MOST_SEEN), None))
+            self.seen = {**kept, _matter(key, verdict): None}
 
     def awake(self) -> set[Key]:
         """Return the sessions that are not idle."""

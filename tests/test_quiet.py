@@ -31,7 +31,6 @@ from island.quiet import (
     to_json,
     tomorrow,
 )
-from island.store import load_hush, save_hush
 
 BERLIN = ZoneInfo("Europe/Berlin")
 ZONES = st.sampled_from([UTC, BERLIN, ZoneInfo("America/St_Johns"), ZoneInfo("Australia/Lord_Howe"),
@@ -170,39 +169,3 @@ def test_what_is_silenced_is_kept(hush):
 def test_what_is_not_ours_is_refused(kept):
     with pytest.raises(ValueError, match="not what island keeps"):
         from_json(kept)
-
-
-def test_the_file_is_written_at_once_and_for_its_user_alone(tmp_path):
-    path = tmp_path / "state" / "quiet.json"
-    for hush in (Hush(snoozed=7.5), Hush(projects=("prôjét",), hidden=True)):
-        save_hush(hush, path)
-        assert load_hush(path) == (hush, "")
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert list(path.parent.iterdir()) == [path]
-
-
-def test_without_a_file_nothing_is_silenced(tmp_path):
-    assert load_hush(tmp_path / "quiet.json") == (Hush(), "")
-
-
-@pytest.mark.parametrize("content", [b"{", b"\xff", b"{}", b"[" * 100_000])
-def test_a_file_that_was_spoilt_is_named_and_silences_nothing(tmp_path, content):
-    path = tmp_path / "quiet.json"
-    path.write_bytes(content)
-    hush, why = load_hush(path)
-    assert hush == Hush()
-    assert why.startswith(f"{path}: ")
-
-
-def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
-    path = tmp_path / "quiet.json"
-    save_hush(Hush(snoozed=7), path)
-
-    def full(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        save_hush(Hush(snoozed=8), path)
-    assert load_hush(path)[0] == Hush(snoozed=7)
-    assert list(tmp_path.iterdir()) == [path]

@@ -23,9 +23,11 @@ import psutil
 import pytest
 
 from island.agents import AGENTS
-from island.model import Snapshot, State
+from island.model import Row, Snapshot, State
 from island.notices import Notice, Withdraw
+from island.quiet import HIDE_NAMES, MUTE_SESSION, SHOW_NAMES, SNOOZE_HOUR, Hush
 from island.running import Running, Spoken, homes, look_once
+from island.store import settings_path
 
 DEADLINE = 20  # seconds until a test gives up; a good machine needs a small part of one
 
@@ -102,6 +104,7 @@ class Shown:
 
     def __init__(self) -> None:
         self.task: asyncio.Future[None] = asyncio.Future()
+        self.program: Running
         self.snapshots: list[Snapshot] = []
         self.spoken: list[Notice | Withdraw] = []
 
@@ -119,6 +122,9 @@ class Shown:
         found = [f"{row.verdict.state}({row.verdict.reason})" for row in rows if row.session == session]
         return found[0] if found else "nothing"
 
+    def row(self, session: str) -> Row:
+        return next(row for row in self.snapshots[-1].rows if row.session == session)
+
     def notices(self, session: str) -> list[Notice | Withdraw]:
         return [one for one in self.spoken if one.session == session]
 
@@ -126,7 +132,7 @@ class Shown:
 @asynccontextmanager
 async def running(home: Home, shown: Shown | None = None) -> AsyncIterator[Shown]:
     shown = shown or Shown()
-    program = Running(shown, home.where)
+    shown.program = program = Running(shown, home.where)
     shown.task = asyncio.create_task(program.run())
     try:
         await shown.until(lambda: shown.snapshots)
@@ -275,6 +281,102 @@ async def test_what_was_true_at_launch_is_not_told(home, start):
         home.live("s2", "idle", second)
         await shown.until(lambda: shown.notices("s2"))
         assert shown.notices("s1") == []
+
+
+# -- what the user wants -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own_folders(monkeypatch, tmp_path):
+    """Folders for settings and state of this test alone."""
+    for kind in ("CONFIG", "STATE"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", str(tmp_path / kind.lower()))
+    return tmp_path
+
+
+def set_to(text: str) -> None:
+    settings_path().parent.mkdir(parents=True, exist_ok=True)
+    settings_path().write_text(text)
+
+
+@in_loop
+async def test_settings_that_change_apply_at_once(home, start, own_folders):
+    home.prompt("s1")
+    home.live("s1", "busy", start(), name="a title", nameSource="user")
+    async with running(home) as shown:
+        await shown.until(lambda: shown.of("s1") == "working(model)")
+        assert shown.row("s1").title == "a title"
+        set_to("titles.menu = false")
+        await shown.until(lambda: shown.row("s1").title == "")
+        set_to("titles.wonder = false")
+        await shown.until(lambda: shown.snapshots[-1].trouble)
+        assert shown.snapshots[-1].trouble == ("config.toml: line 1: titles.wonder: no such setting",)
+        assert shown.row("s1").title == ""
+        set_to("agents = ['codex']")
+        await shown.until(lambda: shown.of("s1") == "nothing" and not shown.snapshots[-1].trouble)
+        settings_path().unlink()
+        await shown.until(lambda: shown.of("s1") == "working(model)" and shown.row("s1").title)
+        home.end("s1")
+        await shown.until(lambda: shown.of("s1") == "your-turn(finished)")
+
+
+@in_loop
+async def test_what_is_silenced_is_kept_and_hidden_names_are_nowhere(home, start, own_folders):
+    home.prompt("s1")
+    home.live("s1", "busy", start(), name="a title", nameSource="user")
+    async with running(home) as shown:
+        await shown.until(lambda: shown.of("s1") == "working(model)")
+        assert shown.program.silence(HIDE_NAMES)
+        assert (shown.row("s1").project, shown.row("s1").title) == ("", "")
+        assert shown.program.silence(MUTE_SESSION + "claude/s1")
+        assert not shown.program.silence("quit")
+    async with running(home) as shown:
+        assert shown.program.hush == Hush(sessions=("claude/s1",), hidden=True)
+        assert shown.row("s1").project == ""
+        assert shown.program.silence(SHOW_NAMES)
+        assert shown.row("s1").project == "project"
+
+
+@in_loop
+async def test_a_session_that_is_muted_does_not_ring(home, start, own_folders):
+    owners = start(), start()
+    for session, owner in zip(("s1", "s2"), owners, strict=True):
+        home.prompt(session)
+        home.live(session, "busy", owner)
+    async with running(home) as shown:
+        await shown.until(lambda: (shown.of("s1"), shown.of("s2")) == ("working(model)", "working(model)"))
+        shown.program.silence(MUTE_SESSION + "claude/s1")
+        for session, owner in zip(("s1", "s2"), owners, strict=True):
+            home.end(session)
+            home.live(session, "idle", owner)
+        await shown.until(lambda: shown.notices("s2"))
+        assert shown.of("s1") == "your-turn(finished)"
+        assert shown.notices("s1") == []
+
+
+@in_loop
+async def test_what_was_seen_is_still_seen_after_a_new_start_and_by_a_single_look(home, start, own_folders):
+    home.prompt("s1")
+    home.end("s1")
+    home.live("s1", "idle", start())
+    async with running(home) as shown:
+        await shown.until(lambda: shown.of("s1") == "your-turn(finished)")
+        shown.program.observer.sessions.mark_seen(("claude", "s1"))
+        shown.program.publish_now()
+        assert shown.row("s1").seen
+    async with running(home) as shown:
+        await shown.until(lambda: shown.of("s1") == "your-turn(finished)")
+        assert shown.row("s1").seen
+
+
+@in_loop
+async def test_what_cannot_be_kept_is_said_and_done_all_the_same(home, own_folders):
+    (own_folders / "state").write_text("in the way of a folder")
+    async with running(home) as shown:
+        assert shown.program.silence(SNOOZE_HOUR)
+        (trouble,) = shown.snapshots[-1].trouble
+        assert trouble.startswith("forgotten when island ends")
+        assert shown.program.hush.snoozed > time.time()
 
 
 # -- processes -----------------------------------------------------------------------------------------------

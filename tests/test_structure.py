@@ -20,6 +20,7 @@ LAYERS = (
     ("manner",),
     ("claims",),
     ("rules", "notices", "agents", "blanking", "runs"),
+    ("settings",),
     ("sequence", "sessions"),
     ("sources",),
     ("bindings",),
@@ -31,7 +32,7 @@ LAYERS = (
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 #: Time, files and processes are arguments here, or not known at all.
-PURE = ("model", "text", "leases", "quiet", "manner", "claims", "rules", "notices", "blanking", "agents",
+PURE = ("model", "text", "leases", "quiet", "manner", "claims", "rules", "notices", "blanking", "agents", "settings",
         "sequence", "sessions", "runs", "tray.menu", "tray.rows")
 IMPURE = {
     "asyncio", "concurrent", "glob", "io", "multiprocessing", "os", "psutil", "random", "select", "shutil", "signal",
