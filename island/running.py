@@ -9,28 +9,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
-from dataclasses import replace
 from glob import has_magic
 from itertools import takewhile
-from pathlib import Path
 from typing import Any
 
 from island.agents import AGENTS
-from island.agents.base import Agent, contained
-from island.manner import Ear
-from island.model import Process, Snapshot, State
+from island.look import homes, matters
+from island.model import Snapshot, State
 from island.notices import Book, Notice, Withdraw, advance, stepped
 from island.observer import HORIZON, Observer, replaced
-from island.quiet import Hush, after, veiled
+from island.quiet import Hush
 from island.sources.processes import Change, SystemTable
 from island.sources.sweep import Found, sweep
 from island.sources.terminals import Terminals
 from island.sources.watch import Root, Watch
-from island.store import SettingsFile, load_hush, load_seen, save_hush, save_seen
+from island.wishes import Wishes
 
 log = logging.getLogger(__name__)
 
@@ -43,58 +39,28 @@ CLOCK_STEP = 5.0
 #: The ages in the menu are told anew this often, though nothing else changed.
 REFRESH = 30.0
 
-#: What is wrong with what is kept, among the troubles.
-KEPT = "keeping what the user chose"
-
 Spoken = tuple[Notice | Withdraw, ...]
 Publish = Callable[[Snapshot, Spoken], None]
-
-
-def homes(environ: Mapping[str, str] = os.environ, agents: Mapping[str, Agent] = AGENTS) -> dict[str, str]:
-    """Return the folder of each agent, as its own environment variables move it."""
-    return {name: agent.home(environ, str(Path.home())) for name, agent in agents.items()}
-
-
-_CONTAINED = tuple(contained(agent, lambda _what, _error: None) for agent in AGENTS.values())
-
-
-def matters(p: Process) -> bool:
-    """Tell whether a process is an agent; what fails to tell is told by the observer, which asks the same."""
-    return any(agent.main(p) for agent in _CONTAINED)
-
-
-def look_once(now: float | None = None, since: float = 0.0, *, panes: bool = False) -> Observer:
-    """Look at everything once, and return what is known. panes: at the text of terminals, too."""
-    now = time.time() if now is None else now
-    table = SystemTable(matters)
-    first = table.poll()
-    observer = Observer(homes(), table, since)
-    observer.processes_changed(first, now)
-    observer.sweep(now)
-    seen = Terminals().poll(observer.titled(), observer.screened() if panes else ())
-    observer.terminals(seen.titles, seen.screens, now)
-    return observer
 
 
 class Running:
     """Observes for as long as `run` runs, as the settings say.
 
-    panes: read the text of terminals, where nothing else tells, whatever the settings say.
+    panes: read the text of terminals, where nothing else tells, whatever the settings say; exported: what is published
+    goes to other programs.
     """
 
-    def __init__(self, publish: Publish, where: Mapping[str, str] | None = None, *, panes: bool = False) -> None:
+    def __init__(self, publish: Publish, where: Mapping[str, str] | None = None, *, panes: bool = False,
+                 exported: bool = False) -> None:
         self.where = dict(where or homes())
         self.table = SystemTable(matters)
         self.terminals = Terminals()
-        self.file = SettingsFile()
+        self.wishes = Wishes()
         self._panes = panes
+        self._exported = exported
+        self._trouble: dict[str, str] = {}
         now = time.time()
-        hush, spoilt = load_hush()
-        seen, unread = load_seen()
-        self._trouble = {KEPT: " and ".join(filter(None, (spoilt, unread)))}
-        self.ear = Ear(self.file.settings.manner, hush)
-        self.observer = self._observe(now, seen)
-        self._seen = self.observer.sessions.seen
+        self.observer = self._observe(now, self.wishes.seen)
         self.book = Book(since=now)
         self.watch = Watch(self._roots, self._hot, self._sweep, busy=self._busy, wanted=self._wants)
         self._publish = publish
@@ -121,37 +87,26 @@ class Running:
     @property
     def hush(self) -> Hush:
         """What is silenced just now."""
-        return self.ear.hush
+        return self.wishes.hush
 
     def silence(self, action: str) -> bool:
-        """Do one of the actions of `quiet`, keep what it silences, and tell; False if it is none of them."""
-        hush = after(self.hush, action, time.time())
-        if hush is None:
-            return False
-        self.ear = replace(self.ear, hush=hush)
-        self._keep(lambda: save_hush(hush))
-        self.publish_now()
-        return True
+        """Do one of the actions of `quiet`, and tell; False if it is none of them."""
+        done = self.wishes.silence(action, time.time())
+        if done:
+            self.publish_now()
+        return done
 
-    def _keep(self, save: Callable[[], None]) -> None:
-        try:
-            save()
-        except OSError as error:
-            self._trouble[KEPT] = f"forgotten when island ends, as it cannot be kept: {error}"
-        else:
-            self._trouble.pop(KEPT, None)
-
-    def _settings_changed(self, now: float) -> None:
-        """Do as the settings say from now on."""
-        self.ear = replace(self.ear, manner=self.file.settings.manner)
-        if set(self.observer.sessions.agents) != set(self.file.settings.agents):
-            self.observer = self._observe(now, self.observer.sessions.seen)
+    def _wishes_changed(self, now: float) -> None:
+        """Do as the user wants from now on."""
+        if set(self.observer.sessions.agents) != set(self.wishes.settings.agents):
+            self.observer = self._observe(now, self.wishes.seen)
             self.observer.processes_changed(Change(started=tuple(self.table.all())), now)
             self.watch.sweep_soon()
+        self.observer.sessions.seen = self.wishes.seen
         self._last = None  # what is shown may be another thing, too
 
     def _observe(self, now: float, seen: Mapping[str, None]) -> Observer:
-        agents = {name: AGENTS[name] for name in AGENTS if name in self.file.settings.agents}
+        agents = {name: AGENTS[name] for name in AGENTS if name in self.wishes.settings.agents}
         observer = Observer(self.where, self.table, now, agents=agents)
         observer.sessions.seen = seen
         return observer
@@ -182,8 +137,8 @@ class Running:
             async with self._contained("looking at processes"):
                 now = time.time()
                 self._check_clock(now)
-                if self.file.changed():
-                    self._settings_changed(now)
+                if self.wishes.changed():
+                    self._wishes_changed(now)
                 change = self.table.poll()
                 stopped = self.table.stopped()
                 if change.started or change.exited or stopped:
@@ -250,7 +205,7 @@ class Running:
         return sweep(self.observer.patterns, time.time() - HORIZON)
 
     def _reads_panes(self) -> bool:
-        return self._panes or self.file.settings.panes
+        return self._panes or self.wishes.settings.panes
 
     def _busy(self) -> bool:
         return any(v.state is State.WORKING for v in self.observer.sessions.verdicts.values())
@@ -258,13 +213,11 @@ class Running:
     # -- what goes out --------------------------------------------------------------------------------------
 
     def _tell(self, now: float) -> None:
-        if self.observer.sessions.seen is not self._seen:
-            self._seen = self.observer.sessions.seen
-            self._keep(lambda: save_seen(self._seen))
-        trouble = (self.file.trouble(), *self._trouble.values(), *self.watch.trouble)
-        snapshot = self.observer.snapshot(now, tuple(filter(None, trouble)))
-        self.book, spoken = advance(self.book, snapshot.rows, now, self.ear)
-        snapshot = veiled(snapshot, titles=self.file.settings.titles, names=not self.hush.hidden)
+        self.wishes.saw(self.observer.sessions.seen)
+        trouble = (*self.wishes.trouble, *self.watch.trouble, *self._trouble.values())
+        snapshot = self.observer.snapshot(now, trouble)
+        self.book, spoken = advance(self.book, snapshot.rows, now, self.wishes.ear)
+        snapshot = self.wishes.veil(snapshot, exported=self._exported)
         same = self._last is not None and same_but_for_time(self._last, snapshot)
         if spoken or not same or now >= self._told_at + REFRESH:
             self._told_at, self._last = now, snapshot

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +23,15 @@ def settings_path() -> Path:
     return platformdirs.user_config_path("island", appauthor=False) / "config.toml"
 
 
+def stamp(path: Path) -> tuple[int, ...]:
+    """Return what changes when a file is written anew; nothing for one that is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
 class SettingsFile:
     """The settings as their file has them; without one, the defaults.
 
@@ -36,12 +44,12 @@ class SettingsFile:
         self.settings = Settings()
         self.text = ""
         self.problems: tuple[Problem, ...] = ()
-        self._stamp = self._seen = self._look()
+        self._stamp = self._seen = stamp(self.path)
         self._read(first=True)
 
     def changed(self) -> bool:
         """Look whether the file has changed, and read it if so; tell whether it was read."""
-        before, self._seen = self._seen, self._look()
+        before, self._seen = self._seen, stamp(self.path)
         if self._seen != before or self._seen == self._stamp:
             return False
         self._stamp = self._seen
@@ -52,13 +60,6 @@ class SettingsFile:
         """Return what is wrong with the file, in one line."""
         more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
         return f"{self.path.name}: {self.problems[0]}{more}" if self.problems else ""
-
-    def _look(self) -> tuple[int, ...]:
-        try:
-            found = self.path.stat()
-        except OSError:
-            return ()
-        return (found.st_mtime_ns, found.st_size, found.st_ino)
 
     def _read(self, *, first: bool = False) -> None:
         try:
@@ -136,14 +137,17 @@ def _save(path: Path, content: Any) -> None:
 def write(path: Path, content: bytes) -> None:
     """Write a file of ours at once or not at all, readable by its user alone."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mkstemp gives it the mode 0600
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    with contextlib.suppress(FileNotFoundError):
+        new.unlink()  # of a process that had this number, and did not get as far as we
+    number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(number, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
+        new.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
-            Path(name).unlink()
+            new.unlink()
         raise

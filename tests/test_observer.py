@@ -19,10 +19,10 @@ import pytest
 from island.agents import AGENTS
 from island.agents.base import Shape, Source
 from island.agents.claude import CLAUDE
+from island.look import matters
 from island.model import Event, Kind, Process, Record, Role
 from island.observer import HORIZON, WARM, Observer
 from island.replay import RecordedTable
-from island.running import matters
 from island.sources import files
 from island.sources.processes import Change, SystemTable
 

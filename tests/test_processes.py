@@ -18,8 +18,8 @@ import psutil
 import pytest
 
 from island.bindings import runs
+from island.look import matters
 from island.model import Event, Kind, Process
-from island.running import matters
 from island.sources import processes as module
 from island.sources.processes import CALL_VARIABLES, SystemTable, descendants
 
@@ -318,7 +318,7 @@ NEW_NAMESPACE = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--m
 REUSE = """
 import subprocess, sys, time
 from pathlib import Path
-from island.running import matters
+from island.look import matters
 from island.sources.processes import SystemTable
 
 start = lambda: subprocess.Popen([sys.argv[1], "-c", "read line"], stdin=subprocess.PIPE)

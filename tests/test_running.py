@@ -23,10 +23,11 @@ import psutil
 import pytest
 
 from island.agents import AGENTS
+from island.look import homes, look_once
 from island.model import Row, Snapshot, State
 from island.notices import Notice, Withdraw
 from island.quiet import HIDE_NAMES, MUTE_SESSION, SHOW_NAMES, SNOOZE_HOUR, Hush
-from island.running import Running, Spoken, homes, look_once
+from island.running import Running, Spoken
 from island.store import settings_path
 
 DEADLINE = 20  # seconds until a test gives up; a good machine needs a small part of one
@@ -555,7 +556,7 @@ def listing(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def test_one_look_shows_what_is_there(home, start, monkeypatch):
-    monkeypatch.setattr("island.running.homes", lambda: home.where)
+    monkeypatch.setattr("island.look.homes", lambda: home.where)
     home.prompt("s1")
     home.live("s1", "busy", start())
     home.prompt("s2")

@@ -25,7 +25,9 @@ LAYERS = (
     ("sources",),
     ("bindings",),
     ("observer",),
-    ("replay", "running", "instance", "store", "tray", "desktop"),
+    ("store",),
+    ("wishes",),
+    ("look", "replay", "running", "instance", "tray", "desktop"),
     ("cli",),
     ("__main__",),
 )

@@ -12,9 +12,9 @@ from typing import Any
 
 from island.agents import AGENTS
 from island.cli.table import short
+from island.look import look_once
 from island.model import Event, Row, Session
 from island.observer import Observer
-from island.running import look_once
 from island.text import age, safe
 
 

@@ -23,9 +23,9 @@ import orjson
 from island.agents import AGENTS
 from island.agents.base import Agent, Shape, Source, when
 from island.blanking import PROGRAMS, PROJECT, blank, blank_arguments
+from island.look import homes, matters
 from island.model import Event, Kind, Process, Record, Session
 from island.rules import fold
-from island.running import homes, matters
 from island.sequence import VERSION
 from island.sources.processes import SystemTable
 from island.sources.sweep import sweep
