@@ -8,16 +8,19 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from island import __version__
-from island.cli import demo, doctor, explain, record, replay, status, tray, watch
+
+#: In the order of the help. A command's module is imported when it is asked for: bars run `status` every few seconds.
+COMMANDS = ("status", "watch", "explain", "config", "autostart", "replay", "record", "demo", "doctor")
 
 CODES = """exit codes: 0 all is well; 1 something was found wrong (doctor, replay);
-2 the command or a file given to it is not understood; 3 island runs already"""
+2 the command or a file given to it is not understood; 3 island runs already; 10, 15, 20 status --quiet"""
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+def parser(wanted: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Return the command line, with the wanted commands."""
     p = argparse.ArgumentParser(
         prog="island", epilog=CODES, formatter_class=argparse.RawDescriptionHelpFormatter,
         description="One tray icon that says whether any of your coding agents needs you now.",
@@ -26,11 +29,15 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("-v", "--verbose", action="store_true", help="log what happens to standard error")
     p.add_argument("--panes", action="store_true",
                    help="read the visible text of tmux panes, for agents that show a question nowhere else")
-    p.set_defaults(run=tray.run)
+    p.set_defaults(run=_tray)
     commands = p.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (status, watch, explain, replay, record, demo, doctor):
-        module.add_parser(commands)
+    for name in wanted:
+        import_module(f"island.cli.{name}").add_parser(commands)
     return p
+
+
+def _tray(arguments: argparse.Namespace) -> int:
+    return int(import_module("island.cli.tray").run(arguments))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,7 +67,8 @@ def _drop_output() -> None:
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
-        arguments = parser().parse_args(argv)
+        argv = sys.argv[1:] if argv is None else argv
+        arguments = parser(argv[:1] if argv and argv[0] in COMMANDS else COMMANDS).parse_args(argv)
         level = logging.INFO if arguments.verbose else logging.ERROR
         logging.basicConfig(level=level, format="island: %(message)s")
         return int(arguments.run(arguments))

@@ -20,13 +20,17 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import orjson
 import psutil
 import pytest
+
+from island.cli.export import FIELDS, schema
+from island.quiet import Hush, to_json
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="has other signals, terminals and homes")
 
 DEADLINE = 30  # seconds until a test gives up; a good machine needs a small part of one
-COMMANDS = ("status", "watch", "explain", "replay", "record", "demo", "doctor")
+COMMANDS = ("status", "watch", "explain", "config", "autostart", "replay", "record", "demo", "doctor")
 SECRET = "the words of a prompt"
 SESSION = "0bc18d25-5fb3-46dc-a258-f95d3825818f"
 OTHER = "77777777-5fb3-46dc-a258-f95d3825818f"
@@ -47,15 +51,20 @@ class Home:
         self.root = root / "home"
         self.root.mkdir()
         self.state = root / "state"
+        self.settings = root / "config" / "island" / "config.toml"
         (root / "run").mkdir(0o700)  # an empty one: else the bus of whoever runs the tests is found
         self.environ = {"HOME": str(self.root), "XDG_RUNTIME_DIR": str(root / "run"), "PATH": os.defpath,
-                        "XDG_STATE_HOME": str(self.state),
+                        "XDG_STATE_HOME": str(self.state), "XDG_CONFIG_HOME": str(root / "config"),
                         "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "LINES": "40", "COLUMNS": "120"}
         self.owners: list[subprocess.Popen] = []
         self.own(SESSION, "idle")
         self.prompt(SESSION)
         self.append(SESSION, record("assistant", message=answer("an answer")))
         self.append(SESSION, record("system", subtype="turn_duration"))
+
+    def set(self, text: str) -> None:
+        self.settings.parent.mkdir(parents=True, exist_ok=True)
+        self.settings.write_text(text)
 
     def own(self, session: str, status: str) -> None:
         """Start a process that has a session loaded from now on, and says so."""
@@ -173,8 +182,11 @@ def test_it_tells_its_version(home):
     assert home.run("--version").stdout == f"island {__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [("wonder",), ("status", "--wonder"), ("replay",), ("record",), ("--wonder",),
-                                       ("replay", "--json", "--score", "x"), ("demo", "--speed", "0")])
+@pytest.mark.parametrize("arguments", [
+    ("wonder",), ("--wonder",), ("status", "--wonder"), ("status", "--format", "wonder"),
+    ("status", "--json", "--quiet"), ("watch", "--format", "json"), ("config", "wonder"), ("autostart", "wonder"),
+    ("replay",), ("record",), ("replay", "--json", "--score", "x"), ("demo", "--speed", "0"),
+])
 def test_what_is_not_understood_is_said_and_nothing_is_done(home, arguments):
     done = home.run(*arguments)
     assert done.returncode == 2
@@ -217,13 +229,66 @@ def test_status_as_json(home):
     assert set(told) == {"schema", "at", "icon", "seen", "sessions", "trouble"}
     assert (told["schema"], told["icon"], told["seen"], told["trouble"]) == (1, "your-turn", False, [])
     (row,) = (row for row in told["sessions"] if row["session"] == SESSION)
-    assert set(row) == {"agent", "session", "kind", "state", "reason", "sure", "since", "until", "why", "project",
-                        "model", "tokens", "seen", "blind"}
+    assert set(row) == set(FIELDS)
     assert (row["agent"], row["kind"], row["state"], row["reason"]) == ("claude", "person", "your-turn", "finished")
     assert row["until"] > told["at"] >= row["since"]
 
 
-@pytest.mark.parametrize("command", ["status", "explain", "doctor"])
+def test_status_for_a_script_is_an_exit_code(home):
+    for quiet in (("status", "--quiet"), ("-v", "status", "--quiet")):
+        done = home.run(*quiet)
+        assert (done.returncode, done.stdout, done.stderr) == (20, "", "")
+    home.prompt(SESSION)
+    shutil.rmtree(home.root / ".claude" / "sessions")
+    assert home.run("status", "--quiet").returncode == 10
+    shutil.rmtree(home.root / ".claude")
+    assert home.run("status", "--quiet").returncode == 0
+
+
+@pytest.mark.parametrize(("name", "line"), [
+    ("plain", "1 finished\n"), ("polybar", "%{F#009e73}✓1%{F-}\n"), ("i3blocks", "✓1\n✓1\n#009e73\n"),
+    ("tmux", "#[fg=#009e73]✓1#[default]\n"), ("starship", "✓1\n"),
+])
+def test_status_for_a_bar_is_a_line(home, name, line):
+    done = home.run("status", "--format", name)
+    assert (done.returncode, done.stdout, done.stderr) == (0, line, "")
+
+
+def test_the_schema_is_printed_on_request(home):
+    assert json.loads(home.run("status", "--schema").stdout) == json.loads(json.dumps(schema()))
+
+
+def test_titles_are_exported_if_the_user_wants_it_and_names_are_hidden_everywhere(home):
+    home.append(SESSION, {"type": "custom-title", "customTitle": "my title", "sessionId": SESSION})
+
+    def told():
+        (row,) = json.loads(home.run("status", "--json").stdout)["sessions"]
+        assert (row["project"] in home.run("status").stdout) or not row["project"]
+        return row["project"], row["title"]
+
+    assert told() == ("app", "")
+    home.set("titles.exports = true")
+    assert told() == ("app", "my title")
+    (home.state / "island").mkdir(parents=True)
+    (home.state / "island" / "quiet.json").write_bytes(orjson.dumps(to_json(Hush(hidden=True))))
+    assert told() == ("", "")
+    assert "app" not in home.run("status", "--format", "waybar").stdout
+
+
+def test_a_mistake_in_the_settings_is_shown_and_hides_nothing_else(home):
+    home.set("panes = 1\n")
+    assert "! config.toml: line 1: panes: must be true or false\n" in home.run("status").stdout
+    told = json.loads(home.run("status", "--json").stdout)
+    assert (len(told["sessions"]), told["trouble"]) == (1, ["config.toml: line 1: panes: must be true or false"])
+    assert "WRONG settings: config.toml: line 1: panes: must be true or false" in home.run("doctor").stdout
+
+
+def test_an_agent_that_is_not_watched_is_not_shown(home):
+    home.set('agents = ["codex"]')
+    assert home.run("status").stdout == "no sessions: nothing needs you\n"
+
+
+@pytest.mark.parametrize("command", ["status", "explain", "doctor", "config", "autostart"])
 def test_a_look_changes_nothing_in_the_home(home, command):
     before = {path: what for path, what in home.listing().items() if path.startswith(str(home.root))}
     home.run(command)
@@ -249,6 +314,52 @@ def test_nothing_that_an_agent_wrote_acts_on_the_terminal(home, command):
     done = home.run(*command)
     assert done.returncode == 0
     assert not set("\x1b\x07\u202e") & set(done.stdout + done.stderr)
+
+
+# -- config, autostart ---------------------------------------------------------------------------------------
+
+
+def test_config_shows_what_counts_and_where_it_comes_from(home):
+    done = home.run("config")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"# {home.settings} (not there: all is as by default)\n")
+    assert "\npanes = false  # default\n" in done.stdout
+    home.set("panes = true\n\n[notices]\nquiet_hours = '22:00-07:00'\n")
+    done = home.run("config")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"# {home.settings}\n")
+    assert "\npanes = true  # line 1\n" in done.stdout
+    assert '\nquiet_hours = "22:00-07:00"  # line 4\n' in done.stdout
+    home.set(done.stdout)
+    assert re.sub("line [0-9]+", "default", home.run("config").stdout) == re.sub("line [0-9]+", "default", done.stdout)
+
+
+def test_config_says_what_is_wrong(home):
+    home.set("panes = true\nwonder = 1\n[notices]\nmin_turn = -1\n")
+    done = home.run("config")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        f"island: {home.settings}: line 2: wonder: no such setting",
+        f"island: {home.settings}: line 4: notices.min_turn: must be a number of seconds from 0 to 86400",
+    ]
+    assert "\npanes = true  # line 1\n" in done.stdout
+    assert "\nmin_turn = 0  # default\n" in done.stdout
+
+
+def test_config_tells_the_path(home):
+    assert home.run("config", "--path").stdout == f"{home.settings}\n"
+
+
+def test_autostart_is_off_until_asked_for(home):
+    entry = home.settings.parents[1] / "autostart" / "island.desktop"
+    assert home.run("autostart").stdout == f"off: nothing is written at {entry}\n"
+    done = home.run("autostart", "on")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"on: island starts at your next login\nwritten to {entry}:\n    [Desktop Entry]\n")
+    assert "Exec=" in entry.read_text()
+    assert home.run("autostart", "status").stdout.startswith(f"on: {entry}:\n")
+    assert home.run("autostart", "off").stdout == f"off: island does not start by itself\nremoved {entry}\n"
+    assert not entry.exists()
 
 
 # -- explain -------------------------------------------------------------------------------------------------
@@ -471,6 +582,27 @@ def test_watch_shows_what_changes_until_it_is_interrupted(home, begin):
     assert SECRET.encode() not in watch.said[1]
 
 
+def test_watch_tells_programs_what_changes(home, begin):
+    watch = begin("watch", "--json")
+    assert watch.says(SESSION.encode())
+    home.prompt(OTHER)
+    assert watch.says(OTHER.encode())
+    assert watch.end(signal.SIGTERM) == 0
+    lines = [json.loads(line) for line in watch.said[1].splitlines()]
+    assert {line["schema"] for line in lines} == {1}
+    assert OTHER in [row["session"] for line in lines[1:] for row in line["changed"]]
+    assert SECRET.encode() not in watch.said[1]
+    assert watch.said[2] == b""
+
+
+def test_watch_tells_a_bar_what_changes(home, begin):
+    watch = begin("watch", "--format", "i3blocks")
+    assert watch.says("✓1\n".encode())
+    home.prompt(OTHER)
+    assert watch.says("✓1 ►1\n".encode())
+    assert watch.end(signal.SIGINT) == 0
+
+
 def test_watch_ends_when_it_is_told_to_whatever_it_does_just_then(tmp_path):
     for n in range(5):
         tmp_path.joinpath(str(n)).mkdir()
@@ -591,7 +723,8 @@ def closed_pipe() -> int:
 
 
 @pytest.mark.parametrize("command", [("status",), ("status", "--json"), ("explain",), ("doctor",), ("--help",),
-                                     ("replay", "--json", "story.jsonl"), ("watch",)])
+                                     ("replay", "--json", "story.jsonl"), ("watch",), ("watch", "--json"),
+                                     ("config",), ("status", "--format", "plain")])
 def test_a_reader_that_has_enough_is_no_trouble(home, command):
     story(home)
     pipe = closed_pipe()
@@ -603,7 +736,8 @@ def test_a_reader_that_has_enough_is_no_trouble(home, command):
     assert done.returncode in (0, 1)
 
 
-@pytest.mark.parametrize("command", [("status",), ("status", "--json"), ("doctor",), ("replay", "story.jsonl")])
+@pytest.mark.parametrize("command", [("status",), ("status", "--json"), ("doctor",), ("config",),
+                                     ("replay", "story.jsonl")])
 def test_output_that_finds_no_room_is_told_in_one_line(home, command):
     story(home)
     with Path("/dev/full").open("w") as full:

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from island.__main__ import parser
 from island.agents import AGENTS
+from island.cli.bars import FORMATS
+from island.cli.status import CODES
 from island.model import Reason, State
+from island.settings import Settings, parse
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -54,3 +57,13 @@ def test_the_script_names_are_those_of_the_readme():
     assert project["scripts"] == {"island": "island.__main__:main"}
 
 
+def test_the_settings_of_the_readme_are_settings():
+    (text,) = (t for t in re.findall(r"```toml\n(.*?)```", README, re.DOTALL) if "quiet_hours" in t)
+    settings, problems = parse(text)
+    assert problems == ()
+    assert settings != Settings()
+
+
+def test_every_format_and_every_exit_code_is_explained():
+    assert [name for name in FORMATS if f"--format {name}" not in README and name not in ("json", "plain")] == []
+    assert [code for code in CODES.values() if not re.search(rf"\b{code} (if|while)\s", README)] == []

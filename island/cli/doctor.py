@@ -17,13 +17,14 @@ from island.agents import AGENTS
 from island.desktop.notify import Health as NoticeHealth
 from island.desktop.notify import Notifier, open_notifier
 from island.instance import LockError, runs
+from island.look import homes, look_once
 from island.model import Reason
 from island.notices import Notice
 from island.observer import Observer
-from island.running import homes, look_once
 from island.sources.sweep import sweep
 from island.text import age, safe
 from island.tray.base import Health, open_tray
+from island.wishes import Wishes
 
 #: Seconds that a tray gets to take a trial icon, and a daemon to answer.
 TRIAL = 1.5
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the findings; 1 if something is wrong."""
     observer = look_once(panes=arguments.panes)
     desktop = asyncio.run(_desktop(notify=arguments.notify))
-    findings = [*desktop, *_limits(), *_agents(observer), *_drift(observer), _instance()]
+    findings = [*desktop, *_settings(), *_limits(), *_agents(observer), *_drift(observer), _instance()]
     print(_as_json(findings) if arguments.json else "\n".join(map(_told, findings)))
     return 0 if all(f.well for f in findings) else 1
 
@@ -117,6 +118,15 @@ def _notices(health: NoticeHealth) -> Finding:
         NoticeHealth.REFUSED: "allow island's notifications in the system's settings",
     }
     return Finding(health in WELL, f"notices: {health}", advice.get(health, ""))
+
+
+def _settings() -> Iterator[Finding]:
+    """Yield whether the settings, and what island keeps, are understood."""
+    wishes = Wishes()
+    for trouble in wishes.trouble:
+        yield Finding(False, f"settings: {trouble}", "`island config` shows what counts")
+    if not wishes.trouble:
+        yield Finding(True, f"settings: {wishes.file.path}" if wishes.file.text else "settings: all as by default")
 
 
 def _limits() -> Iterator[Finding]:

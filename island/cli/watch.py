@@ -1,16 +1,19 @@
-"""`island watch`: a live table in the terminal. Must not change anything but the screen."""
+"""`island watch`: a live table in the terminal, or a stream of changes. Must not change anything but the screen."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import shutil
 import sys
 from typing import Any
 
+from island.cli.bars import FORMATS
+from island.cli.export import Changes
 from island.cli.table import table
 from island.model import Snapshot
-from island.running import Running, Spoken, until_told
+from island.running import Publish, Running, Spoken, until_told
 
 CLEAR = "\x1b[H\x1b[J"
 NAMES = {"your-turn": "needs you", "stalled": "stalled", "working": "working", "idle": "nothing to do"}
@@ -20,18 +23,46 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser("watch", help="show a live table in the terminal", description=__doc__)
     parser.add_argument("--all", action="store_true", help="show ended, headless and child sessions too")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="print a line of JSON for each change; the first has all")
+    how.add_argument("--format", choices=[name for name in FORMATS if name != "json"],
+                     help="print a line for a bar at each change")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show the table until interrupted."""
-    screen = Screen(everything=arguments.all)
-    asyncio.run(_watch(screen, panes=arguments.panes))
+    """Show the table, or the changes, until interrupted."""
+    stream = bool(arguments.json or arguments.format)
+    publish = Stream(arguments.format or "").show if stream else Screen(everything=arguments.all).show
+    asyncio.run(_watch(publish, panes=arguments.panes, exported=stream))
     return 0
 
 
-async def _watch(screen: Screen, *, panes: bool) -> None:
-    await until_told(Running(screen.show, panes=panes).run(), asyncio.Event())
+async def _watch(publish: Publish, *, panes: bool, exported: bool) -> None:
+    await until_told(Running(publish, panes=panes, exported=exported).run(), asyncio.Event())
+
+
+class Stream:
+    """A line at each change, for other programs: as JSON, or in the words of a bar."""
+
+    def __init__(self, bar: str = "") -> None:
+        self._changes = Changes()
+        self._bar = bar
+        self._last = ""
+
+    def show(self, snapshot: Snapshot, spoken: Spoken = ()) -> None:
+        """Print a line, if there is anything new in it."""
+        line = self._line(snapshot, spoken)
+        if line != self._last and sys.stdout is not None:  # a program without a console has no output
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+            self._last = line
+
+    def _line(self, snapshot: Snapshot, spoken: Spoken) -> str:
+        if self._bar:
+            return FORMATS[self._bar](snapshot).partition("\n")[0]  # a line more would be the next one
+        change = self._changes.since(snapshot, spoken)
+        return json.dumps(change) if change else self._last
 
 
 class Screen:
