@@ -12,16 +12,17 @@ import logging
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from dataclasses import replace
 from glob import has_magic
 from itertools import takewhile
 from typing import Any
 
 from island.agents import AGENTS
 from island.look import homes, matters
+from island.manner import Ear
 from island.model import Snapshot, State
 from island.notices import Book, Notice, Withdraw, advance, stepped
 from island.observer import HORIZON, Observer, replaced
-from island.quiet import Hush
 from island.sources.processes import Change, SystemTable
 from island.sources.sweep import Found, sweep
 from island.sources.terminals import Terminals
@@ -58,6 +59,7 @@ class Running:
         self.wishes = Wishes()
         self._panes = panes
         self._exported = exported
+        self._away = False
         self._trouble: dict[str, str] = {}
         now = time.time()
         self.observer = self._observe(now, self.wishes.seen)
@@ -85,9 +87,14 @@ class Running:
     # -- what the user wants --------------------------------------------------------------------------------
 
     @property
-    def hush(self) -> Hush:
-        """What is silenced just now."""
-        return self.wishes.hush
+    def ear(self) -> Ear:
+        """How the user listens just now."""
+        return replace(self.wishes.ear, away=self._away)
+
+    def went(self, away: bool) -> None:
+        """Take note that the user has left the screen, or is back."""
+        self._away = away
+        self._tell(time.time())
 
     def silence(self, action: str) -> bool:
         """Do one of the actions of `quiet`, and tell; False if it is none of them."""
@@ -216,7 +223,7 @@ class Running:
         self.wishes.saw(self.observer.sessions.seen)
         trouble = (*self.wishes.trouble, *self.watch.trouble, *self._trouble.values())
         snapshot = self.observer.snapshot(now, trouble)
-        self.book, spoken = advance(self.book, snapshot.rows, now, self.wishes.ear)
+        self.book, spoken = advance(self.book, snapshot.rows, now, self.ear)
         snapshot = self.wishes.veil(snapshot, exported=self._exported)
         same = self._last is not None and same_but_for_time(self._last, snapshot)
         if spoken or not same or now >= self._told_at + REFRESH:

@@ -332,7 +332,7 @@ async def test_what_is_silenced_is_kept_and_hidden_names_are_nowhere(home, start
         assert shown.program.silence(MUTE_SESSION + "claude/s1")
         assert not shown.program.silence("quit")
     async with running(home) as shown:
-        assert shown.program.hush == Hush(sessions=("claude/s1",), hidden=True)
+        assert shown.program.ear.hush == Hush(sessions=("claude/s1",), hidden=True)
         assert shown.row("s1").project == ""
         assert shown.program.silence(SHOW_NAMES)
         assert shown.row("s1").project == "project"
@@ -371,13 +371,34 @@ async def test_what_was_seen_is_still_seen_after_a_new_start_and_by_a_single_loo
 
 
 @in_loop
+async def test_what_comes_while_the_screen_is_locked_is_told_when_it_is_not(home, start, own_folders):
+    owners = [start() for _ in range(2)]
+    for n, owner in enumerate(owners):
+        home.prompt(f"s{n}")
+        home.live(f"s{n}", "busy", owner)
+    async with running(home) as shown:
+        await shown.until(lambda: (shown.of("s0"), shown.of("s1")) == ("working(model)", "working(model)"))
+        shown.program.went(away=True)
+        for n, owner in enumerate(owners):
+            home.end(f"s{n}")
+            home.live(f"s{n}", "idle", owner)
+        await shown.until(lambda: len(shown.program.book.dwelling) == 2)
+        ripe = max(wait.ripe for wait in shown.program.book.dwelling.values())
+        await shown.until(lambda: time.time() > ripe + 1)
+        assert shown.spoken == []
+        shown.program.went(away=False)
+        (notice,) = shown.spoken
+        assert notice.title == "Meanwhile, 2 sessions need you"
+
+
+@in_loop
 async def test_what_cannot_be_kept_is_said_and_done_all_the_same(home, own_folders):
     (own_folders / "state").write_text("in the way of a folder")
     async with running(home) as shown:
         assert shown.program.silence(SNOOZE_HOUR)
         (trouble,) = shown.snapshots[-1].trouble
         assert trouble.startswith("forgotten when island ends")
-        assert shown.program.hush.snoozed > time.time()
+        assert shown.program.ear.hush.snoozed > time.time()
 
 
 # -- processes -----------------------------------------------------------------------------------------------

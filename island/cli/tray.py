@@ -11,6 +11,7 @@ from typing import Any
 
 from island.cli.watch import Screen
 from island.desktop import notify
+from island.desktop.away import open_away
 from island.desktop.notify import open_notifier
 from island.instance import Instance, LockError, RunsAlreadyError
 from island.model import Snapshot
@@ -46,6 +47,7 @@ class Desk:
         self._panes = panes
         self.tray = open_tray(self._chosen)
         self._notifier = open_notifier(self._answered)
+        self._away = open_away(lambda away: self.running.went(away) if self.running else None)
         self.running: Running | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._over = asyncio.Event()
@@ -57,6 +59,7 @@ class Desk:
         self.running = Running(self._publish, panes=self._panes)
         await self.tray.start()
         await self._notifier.start()
+        await self._away.start()
         try:
             self._begin(self._tell_if_unseen())
             await until_told(self.running.run(), self._over)
@@ -64,6 +67,7 @@ class Desk:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+            await self._away.stop()
             await self._notifier.stop()
             await self.tray.stop()
         return 0
