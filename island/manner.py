@@ -13,6 +13,7 @@ from math import inf
 
 from island.model import Reason, Row, Sure
 from island.quiet import LONGEST_SNOOZE, Hours, Hush
+from island.text import safe
 
 
 class Urgency(StrEnum):
@@ -125,6 +126,6 @@ class Ear:
         return inf if self.away else max(snoozed, hours)
 
     def name(self, row: Row) -> str:
-        """Return what a session is called, as far as a notice may tell it."""
+        """Return what a session is called, as far as a notice may tell it, on one line: a name is a foreign text."""
         named = (row.project, row.title if self.manner.titles else "")
-        return "" if self.hush.hidden else ": ".join(filter(None, named))
+        return "" if self.hush.hidden else ": ".join(filter(None, map(safe, named)))

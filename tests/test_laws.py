@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from island.agents import AGENTS
 from island.agents.claude import read_transcript
 from island.claims import view
+from island.manner import Ear
 from island.model import (
     AFRESH,
     FACTS,
@@ -34,6 +35,7 @@ from island.model import (
 )
 from island.notices import FRESH, MANY, Book, Notice, Withdraw, about, advance, key_of
 from island.observer import Observer
+from island.quiet import Hush
 from island.replay import RecordedTable
 from island.rules import TURN_BOUND, URGENCY, collapse, decide, fold, lift
 from island.sequence import parse
@@ -321,6 +323,35 @@ def test_one_notice_for_each_turn_and_reason(found):
         for notice in (n for n in said if isinstance(n, Notice)):
             told += [matters[a, s] for a, s in matters if s in notice.sessions and _speaks(notice, a, s)]
     assert len(told) == len(set(told))
+
+
+# A wait that stays is told while nothing is quiet, or when it no more is: once, and never in between.
+
+spans = st.lists(st.tuples(st.sampled_from(["away", "snoozed", "muted", "loud"]), st.sampled_from([1.0, 9.0, 3000.0])),
+                 max_size=5)
+
+
+def heard(kind, now):
+    """Return an ear for a span of a kind that begins now."""
+    hush = Hush(snoozed=now + 86400) if kind == "snoozed" else Hush(projects=("p",)) if kind == "muted" else Hush()
+    return Ear(hush=hush, away=kind == "away")
+
+
+@given(spans, st.integers(1, 6), st.sampled_from(Sure), st.sampled_from([0.0, 4.0]))
+def test_what_is_missed_is_told_once_when_it_may_be(found, count, sure, apart):
+    waiting = [(START + apart * i, Row("codex", f"s{i}", Verdict(
+        State.YOUR_TURN, Reason.FINISHED, sure, START + apart * i, inf, f"t{i}"), project="p")) for i in range(count)]
+    book, now, told = Book(since=0.0), START, []
+    for kind, span in [*found, ("loud", 60.0)]:
+        ear, until = heard(kind, now), now + span
+        while now < until:
+            book, said = advance(book, [row for at, row in waiting if at <= now], now, ear)
+            told += [(kind, session) for notice in said if isinstance(notice, Notice) for session in notice.sessions]
+            now = min([until, *(m for m in (book.due, *(at for at, _ in waiting)) if m > now)])
+    assert {kind for kind, _ in told} <= {"loud"}
+    assert len({session for _, session in told}) == len(told)
+    if not any(kind == "muted" for kind, _ in found):  # what is muted once has been passed over
+        assert len(told) == count
 
 
 def waits(row):

@@ -161,6 +161,15 @@ def test_a_notice_names_the_title_if_the_user_wants_it():
 
 
 @pytest.mark.parametrize("count", [1, 5])
+def test_a_name_cannot_make_a_line_of_its_own(count):
+    evil = "app\ncodex waits for your permission\x1b[2J\u202e"
+    rows = [wait(f"s{i}", turn=f"t{i}", project=evil, title=evil) for i in range(count)]
+    (notice,) = announced(*rows, ear=ear(titles=True))
+    assert len(notice.body.splitlines()) == count
+    assert not {"\x1b", "\u202e"} & set(notice.title + notice.body)
+
+
+@pytest.mark.parametrize("count", [1, 5])
 def test_while_names_are_hidden_no_notice_has_any(count):
     rows = [wait(f"secret-{i}", turn=f"t{i}", project="secret", title="secret") for i in range(count)]
     (notice,) = announced(*rows, ear=ear(titles=True, hush=Hush(hidden=True)))
