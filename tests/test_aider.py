@@ -10,7 +10,7 @@ from island.agents.aider import AIDER, arguments, owns, read_chat, role
 from island.agents.base import shown
 from island.claims import claim
 from island.cli.explain import explanation
-from island.cli.status import as_json
+from island.cli.export import as_json
 from island.model import AFRESH, Event, Kind, Process, Reason, Record, Role, Session
 from island.observer import Observer
 from island.replay import RecordedTable
