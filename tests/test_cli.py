@@ -234,7 +234,12 @@ def test_status_as_json(home):
     assert row["until"] > told["at"] >= row["since"]
 
 
+#: For tests that count: whoever runs them may run other agents on this machine, too.
+ONLY_CLAUDE = 'agents = ["claude"]\n'
+
+
 def test_status_for_a_script_is_an_exit_code(home):
+    home.set(ONLY_CLAUDE)
     for quiet in (("status", "--quiet"), ("-v", "status", "--quiet")):
         done = home.run(*quiet)
         assert (done.returncode, done.stdout, done.stderr) == (20, "", "")
@@ -250,6 +255,7 @@ def test_status_for_a_script_is_an_exit_code(home):
     ("tmux", "#[fg=#009e73]✓1#[default]\n"), ("starship", "✓1\n"),
 ])
 def test_status_for_a_bar_is_a_line(home, name, line):
+    home.set(ONLY_CLAUDE)
     done = home.run("status", "--format", name)
     assert (done.returncode, done.stdout, done.stderr) == (0, line, "")
 
@@ -260,6 +266,7 @@ def test_the_schema_is_printed_on_request(home):
 
 def test_titles_are_exported_if_the_user_wants_it_and_names_are_hidden_everywhere(home):
     home.append(SESSION, {"type": "custom-title", "customTitle": "my title", "sessionId": SESSION})
+    home.set(ONLY_CLAUDE)
 
     def told():
         (row,) = json.loads(home.run("status", "--json").stdout)["sessions"]
@@ -267,7 +274,7 @@ def test_titles_are_exported_if_the_user_wants_it_and_names_are_hidden_everywher
         return row["project"], row["title"]
 
     assert told() == ("app", "")
-    home.set("titles.exports = true")
+    home.set(ONLY_CLAUDE + "titles.exports = true")
     assert told() == ("app", "my title")
     (home.state / "island").mkdir(parents=True)
     (home.state / "island" / "quiet.json").write_bytes(orjson.dumps(to_json(Hush(hidden=True))))
@@ -276,7 +283,7 @@ def test_titles_are_exported_if_the_user_wants_it_and_names_are_hidden_everywher
 
 
 def test_a_mistake_in_the_settings_is_shown_and_hides_nothing_else(home):
-    home.set("panes = 1\n")
+    home.set("panes = 1\n" + ONLY_CLAUDE)
     assert "! config.toml: line 1: panes: must be true or false\n" in home.run("status").stdout
     told = json.loads(home.run("status", "--json").stdout)
     assert (len(told["sessions"]), told["trouble"]) == (1, ["config.toml: line 1: panes: must be true or false"])
@@ -596,6 +603,7 @@ def test_watch_tells_programs_what_changes(home, begin):
 
 
 def test_watch_tells_a_bar_what_changes(home, begin):
+    home.set(ONLY_CLAUDE)
     watch = begin("watch", "--format", "i3blocks")
     assert watch.says("✓1\n".encode())
     home.prompt(OTHER)
