@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from island.agents import AGENTS
-from island.agents.base import Shape, asks
+from island.agents.base import Shape
 from island.agents.claude import read_live, read_transcript
 from island.agents.codex import read_rollout
+from island.agents.reading import asks
 from island.blanking import DEEP, PROJECT, blank, blank_arguments, blank_text
 from island.cli.record import RECORDED
 from island.model import Kind, Process, Record

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from island.agents.base import asks, decode, moved_by, text_of, when, word
+from island.agents.base import moved_by
 from island.agents.codex import CODEX, is_main, is_window, owns, read_index, read_rollout, read_window, resumes, role
+from island.agents.reading import asks, decode, text_of, when, word
 from island.model import KEYLESS, Event, Kind, Process, Record, Role, Session
 
 THREAD = "01a22d40-0001-7001-8a00-000000000001"

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from island.agents.base import Agent, Dialog, Shape, Source, asks
+from island.agents.base import Agent, Dialog, Shape, Source
+from island.agents.reading import asks
 from island.model import AFRESH, Event, Kind, Process, Reason, Record, Role, Session
 
 # -- the chats, .aider.chat.history.md -------------------------------------------------------------------------------

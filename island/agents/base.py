@@ -1,23 +1,14 @@
-"""What an agent is to island: a table row, and readers of its records. Pure.
-
-A reader takes one record and returns its events. It keeps no state between records and looks at no clock
-and no other file. It raises ValueError for what is not its format at all (a line that is not JSON), and
-nothing else; what it knows but what says nothing about the turn gives no event; a kind of record that it
-does not know gives an UNKNOWN event, which is counted and shown as possible drift.
-"""
+"""What an agent is to island: a row of the table, and how that row finds its files and processes. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-import orjson
-
-from island.model import Event, Process, Reader, Record, Role, Session
+from island.model import Event, Process, Reader, Role, Session
 
 
 class Shape(StrEnum):
@@ -163,42 +154,3 @@ def moved_by(variable: str, default: str) -> Callable[[Mapping[str, str], str], 
         return environ.get(variable) or f"{user_home}/{default}"
 
     return home
-
-
-def decode(record: Record) -> dict[str, Any]:
-    """Return a record's JSON object. Raise ValueError if it is none."""
-    value = orjson.loads(record.data)
-    if not isinstance(value, dict):
-        raise ValueError("not a JSON object")  # noqa: TRY004 - readers promise ValueError alone
-    return value
-
-
-def when(stamp: object) -> float:
-    """Return an ISO 8601 stamp as seconds since the epoch; without a zone it is UTC. ValueError if bad."""
-    if not isinstance(stamp, str):
-        raise ValueError("a time stamp is missing")  # noqa: TRY004 - readers promise ValueError alone
-    moment = datetime.fromisoformat(stamp)
-    try:
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except OverflowError as error:
-        raise ValueError(f"a time stamp is out of range: {stamp}") from error
-
-
-def text_of(content: object) -> str:
-    """Return the text of a message's content: a string, or its text blocks joined."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    parts = (b.get("text") for b in content if isinstance(b, dict))
-    return "\n".join(p for p in parts if isinstance(p, str))
-
-
-def word(value: object) -> str:
-    """Return a value if it is text, else nothing: foreign fields may hold anything."""
-    return value if isinstance(value, str) else ""
-
-
-def asks(text: str) -> bool:
-    """Tell whether a closing text ends in a question. A label only, never what makes it the user's turn."""
-    return text.rstrip(" \t\r\n*_`\"')]»”").endswith(("?", "？", "؟"))  # noqa: RUF001 - real question marks

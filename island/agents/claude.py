@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
-from island.agents.base import Agent, Shape, Source, asks, decode, moved_by, text_of, when, word
+from island.agents.base import Agent, Shape, Source, moved_by
+from island.agents.reading import asks, count, decode, facts, milliseconds, text_of, when, word
 from island.model import Event, Kind, Process, Reason, Record, Role, Session, gone
 
 # -- the live record, sessions/<pid>.json -----------------------------------------------------------------
@@ -33,25 +34,25 @@ PERSON_ENTRYPOINTS = ("cli", "claude-vscode", "claude-desktop", "local-agent", "
 def read_live(record: Record) -> Iterator[Event]:
     """Read the live record of one process. It is rewritten in place: a cut one is a ValueError."""
     o = decode(record)
-    session, pid = word(o.get("sessionId")), _count(o.get("pid"))
+    session, pid = word(o.get("sessionId")), count(o.get("pid"))
     if not session or pid <= 0:
         raise ValueError("a live record without session or pid")
-    started = _milliseconds(o.get("startedAt"))
-    at = max(started, _milliseconds(o.get("updatedAt")), _milliseconds(o.get("statusUpdatedAt")))
+    started = milliseconds(o.get("startedAt"))
+    at = max(started, milliseconds(o.get("updatedAt")), milliseconds(o.get("statusUpdatedAt")))
     at = at or record.mtime
     guard = f"{word(o.get('procStart'))} {word(o.get('pidDomain'))}"
     yield Event(Kind.OWNER, session, at, str(pid), text=guard, number=started or at, source="live record")
     yield gone(f"start:{pid}", at, str(pid), "left", "live record")
-    yield from _facts(session, at, cwd=o.get("cwd"), role=_role(o.get("entrypoint")), version=o.get("version"))
+    yield from facts(session, at, cwd=o.get("cwd"), role=_role(o.get("entrypoint")), version=o.get("version"))
     if o.get("nameSource") == "user":
-        yield from _facts(session, at, name=o.get("name"))
+        yield from facts(session, at, name=o.get("name"))
     yield from _status(o, session, str(pid), at)
 
 
 def _status(o: dict[str, Any], session: str, pid: str, at: float) -> Iterator[Event]:
     status, waiting = word(o.get("status")), word(o.get("waitingFor"))
     said = WAITING.get(waiting) if status == "waiting" else STATUS.get(status)
-    changed = _milliseconds(o.get("statusUpdatedAt")) or at
+    changed = milliseconds(o.get("statusUpdatedAt")) or at
     if said:
         turn, source = f"{pid}@{changed:.3f}", f"live record: {status}"
         yield Event(Kind.LIVE, session, changed, f"{pid}/{said}", said, turn, pid, source=source)
@@ -169,7 +170,7 @@ def _user(o: dict[str, Any], session: str, at: float) -> Iterator[Event]:
     elif text.lstrip().startswith(INTERRUPTED):
         yield from _stopped(session, at, Reason.INTERRUPTED, "interrupted")
     elif COMMAND.match(text) or (SHELL_OUTPUT.match(text) and not o.get("turnOrigin")):
-        yield from _facts(session, at, cwd=o.get("cwd"))  # no turn, but a session that is there
+        yield from facts(session, at, cwd=o.get("cwd"))  # no turn, but a session that is there
     else:
         yield from _prompt(o, text, session, at)
 
@@ -181,7 +182,7 @@ def _prompt(o: dict[str, Any], text: str, session: str, at: float) -> Iterator[E
     ended = NOTIFIED.findall(text) if notified and "<status>" in text else ()  # a monitor's event has no status
     yield from (Event(Kind.CLOSED, session, at, f"task:{task}", "shell") for task in ended)
     sdk = "sdk" in (o.get("promptSource"), o.get("turnOrigin"))
-    yield from _facts(session, at, role=Role.MACHINE if sdk else _role(o.get("entrypoint")),
+    yield from facts(session, at, role=Role.MACHINE if sdk else _role(o.get("entrypoint")),
                       cwd=o.get("cwd"), version=o.get("version"))
 
 
@@ -224,7 +225,7 @@ def _response(message: dict[str, Any], session: str, at: float) -> Iterator[Even
         yield Event(Kind.ANSWER, session, at, word=said, source="final text")
     else:
         yield Event(Kind.PROGRESS, session, at, word=Reason.TOOL if calls else Reason.MODEL)
-    yield from _facts(session, at, model=message.get("model"), tokens=_tokens(message.get("usage")))
+    yield from facts(session, at, model=message.get("model"), tokens=_tokens(message.get("usage")))
 
 
 def _call(call: dict[str, Any], session: str, at: float) -> Iterator[Event]:
@@ -239,7 +240,7 @@ def _call(call: dict[str, Any], session: str, at: float) -> Iterator[Event]:
 def _system(o: dict[str, Any], session: str, at: float) -> Iterator[Event]:
     match word(o.get("subtype")):
         case "turn_duration":
-            left = sum(_count(o.get(k)) for k in ("pendingBackgroundAgentCount", "pendingWorkflowCount"))
+            left = sum(count(o.get(k)) for k in ("pendingBackgroundAgentCount", "pendingWorkflowCount"))
             yield Event(Kind.END, session, at, number=left, source="turn_duration")
         case "compact_boundary" if _compacted_by_hand(o):
             yield Event(Kind.END, session, at, word=Reason.FINISHED, turn=word(o.get("uuid")), source="compaction")
@@ -276,12 +277,6 @@ def _blocks(content: object, kind: str) -> list[dict[str, Any]]:
     return [b for b in blocks if isinstance(b, dict) and b.get("type") == kind]
 
 
-def _facts(session: str, at: float, **facts: object) -> Iterator[Event]:
-    for key, value in facts.items():
-        if isinstance(value, str) and value:
-            yield Event(Kind.FACT, session, at, key, value)
-
-
 def _role(entrypoint: object) -> str:
     """Return whose session it is. Versions that write no entrypoint do not tell."""
     if not isinstance(entrypoint, str) or not entrypoint:
@@ -293,15 +288,7 @@ def _tokens(usage: object) -> str:
     if not isinstance(usage, dict):
         return ""
     parts = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    return str(sum(_count(usage.get(p)) for p in parts))
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _milliseconds(value: object) -> float:
-    return value / 1000 if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+    return str(sum(count(usage.get(p)) for p in parts))
 
 
 # -- processes ---------------------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from typing import Any
 
 import orjson
 
-from island.agents.base import Agent, Shape, Source, asks, decode, moved_by, text_of, when, word
+from island.agents.base import Agent, Shape, Source, moved_by
+from island.agents.reading import asks, decode, text_of, when, word
 from island.model import KEYLESS, Event, Kind, Process, Reason, Record, Role, Session
 
 # -- rollouts ------------------------------------------------------------------------------------------------

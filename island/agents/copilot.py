@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from island.agents.base import Agent, Shape, Source, asks, decode, moved_by, when, word
+from island.agents.base import Agent, Shape, Source, moved_by
+from island.agents.reading import amount, asks, decode, facts, when, word
 from island.model import Event, Kind, Process, Reason, Record, Role, Session, gone
 
 # -- the event log, session-state/<session>/events.jsonl -------------------------------------------------------
@@ -79,7 +80,7 @@ def _prompted(hook: object, about: object, session: str) -> bool:
 def _message(d: dict[str, Any], session: str, at: float) -> Iterator[Event]:
     """Read one answer of the model. Each final one has a key of its own: background work may wake the agent later."""
     calls = d.get("toolRequests")
-    yield from _facts(session, at, model=d.get("model"))
+    yield from facts(session, at, model=d.get("model"))
     if calls:
         yield from (_call(c, session, at) for c in calls if isinstance(c, dict))
         yield Event(Kind.PROGRESS, session, at, word=Reason.TOOL)
@@ -129,11 +130,11 @@ def _bookkeeping(kind: str, d: dict[str, Any], session: str, at: float) -> Itera
         case "session.start" | "session.context_changed":
             yield from _about_session(d, session, at)
         case "session.model_change":
-            yield from _facts(session, at, model=d.get("newModel"))
+            yield from facts(session, at, model=d.get("newModel"))
         case "session.usage_record" if isinstance(d.get("usage"), dict):
-            yield from _facts(session, at, tokens=_count(d["usage"].get("inputTokens")))
+            yield from facts(session, at, tokens=amount(d["usage"].get("inputTokens")))
         case "session.shutdown":
-            yield from _facts(session, at, tokens=_count(d.get("currentTokens")))
+            yield from facts(session, at, tokens=amount(d.get("currentTokens")))
         case _ if kind in BOOKKEEPING or kind.startswith((*BOOKKEEPING_KINDS, "session.compaction_", "session.usage_")):
             return
         case _:
@@ -142,11 +143,11 @@ def _bookkeeping(kind: str, d: dict[str, Any], session: str, at: float) -> Itera
 
 def _about_session(d: dict[str, Any], session: str, at: float) -> Iterator[Event]:
     where = d.get("context") if isinstance(d.get("context"), dict) else d
-    yield from _facts(session, at, cwd=where.get("cwd") if isinstance(where, dict) else "",
+    yield from facts(session, at, cwd=where.get("cwd") if isinstance(where, dict) else "",
                       model=d.get("selectedModel"), version=d.get("copilotVersion"))
     parent = word(d.get("detachedFromSpawningParentSessionId"))
     if parent:
-        yield from _facts(session, at, parent=parent, role=Role.CHILD)
+        yield from facts(session, at, parent=parent, role=Role.CHILD)
 
 
 def _subagent(kind: str, d: dict[str, Any], session: str, at: float, agent: str) -> Iterator[Event]:
@@ -162,14 +163,6 @@ def _subagent(kind: str, d: dict[str, Any], session: str, at: float, agent: str)
             yield Event(Kind.CLOSED, session, at, word(d.get("requestId")), "child-permission")
         case _:
             return
-
-
-def _facts(session: str, at: float, **facts: object) -> Iterator[Event]:
-    yield from (Event(Kind.FACT, session, at, k, v) for k, v in facts.items() if isinstance(v, str) and v)
-
-
-def _count(value: object) -> str:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
 
 
 # -- side files --------------------------------------------------------------------------------------------------
@@ -189,7 +182,7 @@ def read_workspace(record: Record) -> Iterator[Event]:
     lines = (line.partition(": ") for line in record.data.decode().splitlines())
     pairs = {key: value.strip("'\"") for key, _, value in lines}
     named = "name" if pairs.get("user_named") == "true" else "title"
-    yield from _facts(PurePath(record.path).parent.name, when(pairs.get("updated_at")),
+    yield from facts(PurePath(record.path).parent.name, when(pairs.get("updated_at")),
                       cwd=pairs.get("cwd"), **{named: pairs.get("name")})
 
 

@@ -14,7 +14,8 @@ from hashlib import md5
 from pathlib import PurePath
 from typing import Any
 
-from island.agents.base import Agent, Query, Shape, Source, asks, decode, text_of, word
+from island.agents.base import Agent, Query, Shape, Source
+from island.agents.reading import asks, decode, number, text_of, word
 from island.model import KEYLESS, Event, Kind, Process, Reason, Record, Role, Session, Sure
 
 # -- transcripts, projects/<folder>/agent-transcripts/<id>/<id>.jsonl ------------------------------------------------
@@ -36,9 +37,9 @@ def read_transcript(record: Record) -> Iterator[Event]:
     flat, session = path.parent.name == "agent-transcripts", path.stem
     folder = _folders(path, 2 if flat else 3)[0]
     yield Event(Kind.FACT, session, 0, "surface", f"projects/{folder}", source="transcript")
-    for number, e in enumerate(_line(o, session, flat)):
+    for place, e in enumerate(_line(o, session, flat)):
         turn = f"{session}@{record.offset}" if e.kind is Kind.PROMPT else ""
-        yield replace(e, at=record.mtime, turn=turn, order=4 * record.offset + number)
+        yield replace(e, at=record.mtime, turn=turn, order=4 * record.offset + place)
 
 
 def _line(o: dict[str, Any], session: str, flat: bool) -> Iterator[Event]:
@@ -110,7 +111,7 @@ def read_chat(record: Record) -> Iterator[Event]:
     """Read what a conversation of the command line is, chats/<hash of its folder>/<id>/meta.json."""
     o = decode(record)
     folder, session = _folders(PurePath(record.path), 2)
-    at, facts = _number(o.get("createdAtMs")) / 1000, {"surface": f"chats/{folder}", "cwd": word(o.get("cwd"))}
+    at, facts = number(o.get("createdAtMs")) / 1000, {"surface": f"chats/{folder}", "cwd": word(o.get("cwd"))}
     yield from (Event(Kind.FACT, session, at, key, value, source="chat") for key, value in facts.items() if value)
 
 
@@ -157,12 +158,12 @@ def _waits(o: dict[str, Any], session: str, now: float) -> Iterator[Event]:
 
 
 def _chat(o: dict[str, Any], session: str, _: float) -> Iterator[Event]:
-    began, checkpoint = _number(o.get("began")) / 1000, _number(o.get("checkpoint")) / 1000
-    at = max(_number(o.get("recency")) / 1000, checkpoint, began)
+    began, checkpoint = number(o.get("began")) / 1000, number(o.get("checkpoint")) / 1000
+    at = max(number(o.get("recency")) / 1000, checkpoint, began)
     if o.get("child"):
         yield Event(Kind.FACT, session, at, "role", Role.CHILD, source="editor")
         return
-    tokens = _number(o.get("tokens"))
+    tokens = number(o.get("tokens"))
     facts = {"surface": EDITOR, "model": word(o.get("model")), "tokens": f"{tokens:.0f}" if tokens else ""}
     yield from (Event(Kind.FACT, session, at, key, value, source="editor") for key, value in facts.items() if value)
     if word(o.get("cwd")):  # without a time: that it has a folder does not mean that anybody runs it
@@ -190,10 +191,6 @@ def _folders(path: PurePath, number: int) -> tuple[str, ...]:
     if len(path.parts) <= number:
         raise ValueError(f"not below {number} folders")
     return path.parts[-number - 1 : -1]
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) and 0 <= value < 1e15 else 0.0
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------

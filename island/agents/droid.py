@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from math import inf
 from pathlib import PurePath
 from typing import Any
 
-from island.agents.base import Agent, Shape, Source, asks, decode, text_of, when, word
+from island.agents.base import Agent, Shape, Source
+from island.agents.reading import asks, decode, number, text_of, when, word
 from island.model import Event, Kind, Process, Reason, Record, Role, Session
 
 # -- the history, sessions/<folder>/<session>.jsonl --------------------------------------------------------------
@@ -146,7 +146,7 @@ def read_settings(record: Record) -> Iterator[Event]:
     session, tags, used = PurePath(record.path).name.removesuffix(".settings.json"), o.get("tags"), o.get("tokenUsage")
     headless = isinstance(tags, list) and {"name": "exec"} in tags
     parts = ("inputTokens", "outputTokens", "cacheCreationTokens", "cacheReadTokens")
-    tokens = sum(int(_number(used.get(p))) for p in parts) if isinstance(used, dict) else 0
+    tokens = sum(int(number(used.get(p))) for p in parts) if isinstance(used, dict) else 0
     facts = {"role": Role.MACHINE if headless else "", "model": word(o.get("model")),
              "tokens": str(tokens) if tokens else "", "archived": "yes" if o.get("archivedAt") else ""}
     yield from (Event(Kind.FACT, session, at, k, v, source="settings") for k, v in facts.items() if v)
@@ -159,13 +159,9 @@ def read_background(record: Record) -> Iterator[Event]:
         match entry:
             case {"pid": int(pid), "sessionId": str(session)} if pid > 1 and session:
                 began = entry.get("startTime")
-                at = when(began) if isinstance(began, str) else _number(began) / 1000 or record.mtime
+                at = when(began) if isinstance(began, str) else number(began) / 1000 or record.mtime
                 yield Event(Kind.OPENED, session, at, f"background:{pid}@{at:.3f}", "process", text=str(pid),
                             source="background process")
-
-
-def _number(value: object) -> float:
-    return value if isinstance(value, int | float) and abs(value) < inf else 0
 
 
 # -- processes -----------------------------------------------------------------------------------------------------

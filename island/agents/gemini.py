@@ -14,7 +14,8 @@ from hashlib import sha256
 from pathlib import PurePath
 from typing import Any
 
-from island.agents.base import Agent, Dialog, Shape, Source, asks, decode, text_of, when, word
+from island.agents.base import Agent, Dialog, Shape, Source
+from island.agents.reading import asks, decode, facts, text_of, when, word
 from island.model import PERHAPS, Event, Kind, Process, Reason, Record, Role, Session
 
 Object = dict[str, Any]
@@ -44,10 +45,10 @@ def _line(o: Object, session: str) -> Iterator[Event]:
     match o:
         case {"$set": {"messages": [dict() as first, *_], "lastUpdated": str(now)}}:  # without what tells of its end
             yield from _folder(first, session)
-            yield from _facts(session, when(now), loaded="yes")  # if it is not loaded already
+            yield from facts(session, when(now), loaded="yes")  # if it is not loaded already
             yield from _copied(first, session, when(now))
         case {"$set": {"summary": str(summary)}}:
-            yield from _facts(session, 0, title=summary)
+            yield from facts(session, 0, title=summary)
         case {"$set": _} | {"$rewindTo": _}:
             return
         case {"sessionId": _}:
@@ -65,7 +66,7 @@ def read_document(record: Record) -> Iterator[Event]:
     if o.get("kind") == "subagent":
         return
     yield from _about(o, session)
-    yield from _facts(session, when(o.get("lastUpdated")), title=o.get("summary"))
+    yield from facts(session, when(o.get("lastUpdated")), title=o.get("summary"))
     for order, m in reversed([*enumerate(messages)]):
         told = [_placed(e, record, order, m) for e in _message(m, session)] if isinstance(m, dict) else []
         yield from told
@@ -75,7 +76,7 @@ def read_document(record: Record) -> Iterator[Event]:
 
 def _about(o: Object, session: str) -> Iterator[Event]:
     """Read the head: the hash of the folder that it runs in, told when it was opened. See `owns`."""
-    yield from _facts(session, when(o.get("startTime")), surface=o.get("projectHash"))
+    yield from facts(session, when(o.get("startTime")), surface=o.get("projectHash"))
 
 
 def _copied(first: Object, session: str, now: float) -> Iterator[Event]:
@@ -93,14 +94,10 @@ COPYING = 10.0  # seconds: eight messages take 1 ms
 
 def _folder(message: Object, session: str) -> Iterator[Event]:
     found = WORKSPACE.search(text_of(message.get("content")))
-    yield from _facts(session, when(message.get("timestamp")), cwd=found[1] if found else "")
+    yield from facts(session, when(message.get("timestamp")), cwd=found[1] if found else "")
 
 
 WORKSPACE = re.compile(r"<session_context>[^<]*\*\*Workspace Directories:\*\*\n  - (.+)")
-
-
-def _facts(session: str, at: float, **facts: object) -> Iterator[Event]:
-    yield from (Event(Kind.FACT, session, at, k, v) for k, v in facts.items() if isinstance(v, str) and v)
 
 
 # -- messages -------------------------------------------------------------------------------------------------------
@@ -157,7 +154,7 @@ def _gemini(m: Object, session: str) -> Iterator[Event]:
     at, parts = when(m.get("timestamp")), _parts(m.get("content"))
     tokens = m.get("tokens")
     count = tokens.get("input") if isinstance(tokens, dict) else None
-    yield from _facts(session, at, model=m.get("model"), tokens=str(count) if isinstance(count, int) else "")
+    yield from facts(session, at, model=m.get("model"), tokens=str(count) if isinstance(count, int) else "")
     calls = [c for c in m.get("toolCalls") or () if isinstance(c, dict)]
     text = text_of(parts).strip()
     if calls:

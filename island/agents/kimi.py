@@ -12,7 +12,8 @@ from hashlib import md5, sha256
 from pathlib import PurePath
 from typing import Any
 
-from island.agents.base import Agent, Shape, Source, asks, decode, text_of, when, word
+from island.agents.base import Agent, Shape, Source
+from island.agents.reading import amount, asks, count, decode, milliseconds, number, part, text_of, when, word
 from island.model import Event, Kind, Process, Reason, Record, Role, Session, gone
 
 # -- Kimi Code: sessions/<folder>/<session>/agents/<agent>/wire.jsonl ----------------------------------------------
@@ -33,7 +34,7 @@ LOGIN, LIMIT = frozenset({401, 403}), frozenset({402, 429})
 def read_wire(record: Record) -> Iterator[Event]:
     """Read one line of an agent's wire file."""
     o, (folder, session, _, agent) = decode(record), _folders(record, 4)
-    kind, at = word(o.get("type")), _seconds(o.get("time"), 1000)
+    kind, at = word(o.get("type")), milliseconds(o.get("time"))
     if kind != "metadata" and not at:
         raise ValueError("a record without a time")
     main = agent == "main"
@@ -61,13 +62,13 @@ def _turn(kind: str, o: dict[str, Any], session: str, at: float) -> Iterator[Eve
     match kind:
         case "turn.prompt":
             turn = word(o.get("promptId")) or f"{session}@{at:.3f}"  # the number of a turn is every session's
-            yield Event(Kind.PROMPT, session, at, word=word(_object(o, "origin").get("kind")), turn=turn)
+            yield Event(Kind.PROMPT, session, at, word=word(part(o, "origin").get("kind")), turn=turn)
         case "turn.step.retrying":
             yield Event(Kind.PROGRESS, session, at, word=Reason.RETRYING)
         case "turn.cancel":
             yield Event(Kind.END, session, at, word=Reason.INTERRUPTED)
         case _:
-            yield Event(Kind.END, session, at, word=ENDS.get(word(o.get("reason")), _error(_object(o, "error"))))
+            yield Event(Kind.END, session, at, word=ENDS.get(word(o.get("reason")), _error(part(o, "error"))))
 
 
 def _compaction(kind: str, o: dict[str, Any], session: str, at: float) -> Iterator[Event]:
@@ -92,7 +93,7 @@ NO_PROCESS = "0"
 
 
 def _step(_: str, o: dict[str, Any], session: str, at: float) -> Iterator[Event]:
-    event = _object(o, "event")
+    event = part(o, "event")
     call = word(event.get("toolCallId"))
     match event.get("type"), event.get("finishReason"):
         case "tool.call", _:
@@ -113,8 +114,8 @@ def _step(_: str, o: dict[str, Any], session: str, at: float) -> Iterator[Event]
 
 
 def _answer(_: str, o: dict[str, Any], session: str, at: float) -> Iterator[Event]:
-    message = _object(o, "message")
-    said, how = _object(message, "message"), _object(_object(message, "meta"), "finish")
+    message = part(o, "message")
+    said, how = part(message, "message"), part(part(message, "meta"), "finish")
     if said.get("role") == "assistant" and how.get("finishReason") == "completed":
         asked = asks(text_of(said.get("content")))
         yield Event(Kind.ANSWER, session, at, word=Reason.QUESTION if asked else Reason.FINISHED)
@@ -122,8 +123,8 @@ def _answer(_: str, o: dict[str, Any], session: str, at: float) -> Iterator[Even
 
 def _dialog(kind: str, o: dict[str, Any], session: str, at: float, whose: str = "") -> Iterator[Event]:
     """Read that a dialog opens or closes. All that a subagent's file tells of the session."""
-    request = _object(o, "request")
-    review = request.get("toolName") == "ExitPlanMode" or _object(request, "display").get("kind") == "plan_review"
+    request = part(o, "request")
+    review = request.get("toolName") == "ExitPlanMode" or part(request, "display").get("kind") == "plan_review"
     plan = review and not whose
     about = "question" if o.get("kind") == "question" else "plan" if plan else "permission"
     if kind == "interaction.request":
@@ -134,7 +135,7 @@ def _dialog(kind: str, o: dict[str, Any], session: str, at: float, whose: str = 
 
 
 def _task(kind: str, o: dict[str, Any], session: str, at: float) -> Iterator[Event]:
-    info = _object(o, "info")
+    info = part(o, "info")
     what, task = TASKS.get(word(info.get("kind")), "shell"), f"task:{word(info.get('taskId'))}"
     if kind == "task.terminated":
         yield Event(Kind.CLOSED, session, at, task, what)
@@ -143,14 +144,14 @@ def _task(kind: str, o: dict[str, Any], session: str, at: float) -> Iterator[Eve
 
 
 def _settings(_: str, o: dict[str, Any], session: str, at: float) -> Iterator[Event]:
-    tokens = str(_count(o.get("tokens")) or "")
-    cwd = word(_object(o, "environmentDisclosure").get("cwd"))
+    tokens = amount(o.get("tokens"))
+    cwd = word(part(o, "environmentDisclosure").get("cwd"))
     facts = {"model": word(o.get("model")), "tokens": tokens, "cwd": cwd}
     yield from (Event(Kind.FACT, session, at, key, value) for key, value in facts.items() if value)
 
 
 def _error(error: dict[str, Any]) -> Reason:
-    code, status = word(error.get("code")), _count(_object(error, "details").get("statusCode"))
+    code, status = word(error.get("code")), count(part(error, "details").get("statusCode"))
     if code.startswith("auth.") or code == "provider.auth_error" or status in LOGIN:
         return Reason.LOGIN
     return Reason.LIMIT if code == "provider.rate_limit" or status in LIMIT else Reason.ERROR
@@ -171,7 +172,7 @@ def read_state(record: Record) -> Iterator[Event]:
     o, (session,) = decode(record), _folders(record, 1)
     if "createdAt" not in o:
         return  # kimi-cli's, which says nothing of use
-    created, updated = (_seconds(o.get(k), 1000) or when(o.get(k)) for k in ("createdAt", "updatedAt"))
+    created, updated = (milliseconds(o.get(k)) or when(o.get(k)) for k in ("createdAt", "updatedAt"))
     named = "name" if o.get("isCustomTitle") is True else "title"
     role = Role.PERSON if o.get("title") else Role.MACHINE if o.get("lastTurnReason") else ""
     facts = {named: word(o.get("title")), "role": role, "archived": "yes" if o.get("archived") is True else ""}
@@ -212,8 +213,8 @@ CLI_TOOLS = {"Shell": "shell-tool", "WriteFile": "instant-tool", "StrReplaceFile
 def read_cli_wire(record: Record) -> Iterator[Event]:
     """Read one line of a kimi-cli session."""
     o, (folder, session) = decode(record), _folders(record, 2)
-    message, at = _object(o, "message"), _seconds(o.get("timestamp"), 1)
-    kind, p = word(message.get("type")), _object(message, "payload")
+    message, at = part(o, "message"), number(o.get("timestamp"))
+    kind, p = word(message.get("type")), part(message, "payload")
     if not at:
         if o.get("type") != "metadata":
             raise ValueError("a record without a time")
@@ -239,7 +240,7 @@ def _cli(kind: str, p: dict[str, Any], session: str, at: float, folder: str) -> 
         case "TurnEnd":
             yield Event(Kind.END, session, at)
         case "StatusUpdate":
-            yield Event(Kind.FACT, session, at, "tokens", str(_count(p.get("context_tokens"))))
+            yield Event(Kind.FACT, session, at, "tokens", str(count(p.get("context_tokens"))))
         case _:
             if kind not in CLI_GOES_ON and kind not in CLI_SPANS and kind not in CLI_BOOKKEEPING:
                 yield Event(Kind.UNKNOWN, session, at, word=kind)
@@ -247,7 +248,7 @@ def _cli(kind: str, p: dict[str, Any], session: str, at: float, folder: str) -> 
 
 def _cli_span(kind: str, p: dict[str, Any], session: str, at: float) -> Iterator[Event]:
     slot, what = CLI_SPANS[kind]
-    name = word(_object(p, "function").get("name"))
+    name = word(part(p, "function").get("name"))
     closes = kind in ("ToolResult", "ApprovalResponse")
     what = CLI_TOOLS.get(name, what)
     yield Event(Kind.CLOSED if closes else Kind.OPENED, session, at, word(p.get(slot)), what, text=name)
@@ -264,7 +265,7 @@ def _cli_role(prompt: object, session: str, at: float) -> Iterator[Event]:
 def read_cli_task(record: Record) -> Iterator[Event]:
     """Read how a background task of kimi-cli is: rewritten at each heartbeat."""
     o, (session, _, task) = decode(record), _folders(record, 3)
-    begun, ended, now = (_seconds(o.get(k), 1) for k in ("started_at", "finished_at", "updated_at"))
+    begun, ended, now = (number(o.get(k)) for k in ("started_at", "finished_at", "updated_at"))
     kind = Kind.CLOSED if ended else Kind.OPENED
     what = "child" if task.startswith("agent") else "shell"
     yield Event(kind, session, ended or begun or now, f"task:{task}", what, source="task")
@@ -279,19 +280,6 @@ def _folders(record: Record, number: int) -> tuple[str, ...]:
     if len(parts) <= number:
         raise ValueError(f"not below {number} folders")
     return parts[-number - 1 : -1]
-
-
-def _object(o: dict[str, Any], key: str) -> dict[str, Any]:
-    value = o.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _seconds(value: object, unit: int) -> float:
-    return value / unit if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from island.agents.base import Agent, Query, Shape, Source, asks, decode, when, word
+from island.agents.base import Agent, Query, Shape, Source
+from island.agents.reading import amount, asks, decode, facts, milliseconds, part, when, word
 from island.model import ASK_OF, Event, Kind, Process, Reason, Record, Role, Session
 
 # -- opencode.db -------------------------------------------------------------------------------------------------------
@@ -99,12 +100,12 @@ def read_row(record: Record) -> Iterator[Event]:
 
 def _session(o: dict[str, Any]) -> Iterator[Event]:
     """Read what a session is."""
-    session, created, updated = word(o.get("id")), _seconds(o.get("created")), _seconds(o.get("updated"))
-    parent, archived = word(o.get("parent")), _seconds(o.get("archived"))
+    session, created, updated = word(o.get("id")), milliseconds(o.get("created")), milliseconds(o.get("updated"))
+    parent, archived = word(o.get("parent")), milliseconds(o.get("archived"))
     whose = Role.CHILD if parent else Role.MACHINE if o.get("headless") else ""
-    yield from _facts(session, created, cwd=o.get("directory"), version=o.get("version"), parent=parent, role=whose)
-    yield from _facts(session, updated, title=o.get("title"))
-    yield from _facts(session, archived, archived="yes" if archived else "")
+    yield from facts(session, created, cwd=o.get("directory"), version=o.get("version"), parent=parent, role=whose)
+    yield from facts(session, updated, title=o.get("title"))
+    yield from facts(session, archived, archived="yes" if archived else "")
     if o.get("taken_back"):
         yield Event(Kind.END, session, updated, word=Reason.INTERRUPTED, source="revert")
 
@@ -114,13 +115,13 @@ def _message(o: dict[str, Any]) -> Iterator[Event]:
     if o.get("own"):
         return
     session, turn = word(o.get("session")), word(o.get("turn"))
-    created, begun = _seconds(o.get("created")), _seconds(o.get("begun"))
+    created, begun = milliseconds(o.get("created")), milliseconds(o.get("begun"))
     answer = o.get("role") == "assistant"
     if begun or not answer:
         who = "agent" if o.get("synthetic") or o.get("auto") else "user"
         yield Event(Kind.PROMPT, session, begun or created, word=who, turn=turn, source="user message")
     if answer:
-        yield from _facts(session, created, model=o.get("model"), tokens=_count(o.get("tokens")))
+        yield from facts(session, created, model=o.get("model"), tokens=amount(o.get("tokens")))
         doing = Reason.COMPACTING if o.get("prompt") == "compaction" else Reason.MODEL
         yield Event(Kind.PROGRESS, session, created, word=doing, turn=turn, order=1, source="assistant message")
         yield from _outcome(o, session, turn)
@@ -128,8 +129,8 @@ def _message(o: dict[str, Any]) -> Iterator[Event]:
 
 def _outcome(o: dict[str, Any], session: str, turn: str) -> Iterator[Event]:
     """Read what has become of an answer: the next step follows, or it is handed back. A compaction may still follow."""
-    completed, finish = _seconds(o.get("completed")), word(o.get("finish"))
-    at = _seconds(o.get("finished")) or completed
+    completed, finish = milliseconds(o.get("completed")), word(o.get("finish"))
+    at = milliseconds(o.get("finished")) or completed
     match o:
         case _ if not at:
             return
@@ -163,7 +164,7 @@ def _call(o: dict[str, Any]) -> Iterator[Event]:
     The session of a subagent is put away with the call that it worked for.
     """
     session, tool, key, turn = (word(o.get(k)) for k in ("session", "tool", "call", "turn"))
-    began, ended, shown = (_seconds(o.get(k)) for k in ("began", "ended", "shown"))
+    began, ended, shown = (milliseconds(o.get(k)) for k in ("began", "ended", "shown"))
     what, source = TOOLS.get(tool, "tool"), f"tool {tool}"
     if began:
         command = word(o.get("command")) if what == "shell-tool" else ""
@@ -190,36 +191,36 @@ ROWS = {"session": _session, "message": _message, "call": _call, "next": _next_e
 def read_session(record: Record) -> Iterator[Event]:
     """Read a session's document."""
     o = decode(record)
-    return _session({**o, **_object(o, "time"), "parent": o.get("parentID"),
-                     "taken_back": _object(o, "revert").get("messageID")})
+    return _session({**o, **part(o, "time"), "parent": o.get("parentID"),
+                     "taken_back": part(o, "revert").get("messageID")})
 
 
 def read_message(record: Record) -> Iterator[Event]:
     """Read a message's document. It does not tell who sent a prompt, nor whether that waits or wants no answer."""
     o = decode(record)
-    error = _object(o, "error")
+    error = part(o, "error")
     return _message({
-        **_object(o, "time"), "session": o.get("sessionID"), "role": o.get("role"), "finish": o.get("finish"),
+        **part(o, "time"), "session": o.get("sessionID"), "role": o.get("role"), "finish": o.get("finish"),
         "turn": o.get("parentID") or o.get("id"), "prompt": "compaction" if o.get("summary") is True else "",
-        "error": error.get("name"), "status": _object(error, "data").get("statusCode"),
-        "model": o.get("modelID"), "tokens": _object(o, "tokens").get("total"),
+        "error": error.get("name"), "status": part(error, "data").get("statusCode"),
+        "model": o.get("modelID"), "tokens": part(o, "tokens").get("total"),
     })
 
 
 def read_part(record: Record) -> Iterator[Event]:
     """Read a part's document: of a call, as the others say no more than their message."""
     o = decode(record)
-    state, session = _object(o, "state"), word(o.get("sessionID"))
-    times, command = _object(state, "time"), word(_object(state, "input").get("command"))
+    state, session = part(o, "state"), word(o.get("sessionID"))
+    times, command = part(state, "time"), word(part(state, "input").get("command"))
     if o.get("type") != "tool":
         return
     yield from _call({
         "session": session, "tool": o.get("tool"), "call": o.get("callID"), "command": command[:80],
-        "began": times.get("start"), "ended": times.get("end"), "child": _object(state, "metadata").get("sessionId"),
+        "began": times.get("start"), "ended": times.get("end"), "child": part(state, "metadata").get("sessionId"),
         "shown": record.mtime * 1000 if "metadata" in state else 0,
     })
     if REFUSED.match(word(state.get("error"))):
-        yield Event(Kind.END, session, _seconds(times.get("end")), word=Reason.INTERRUPTED, source="refused")
+        yield Event(Kind.END, session, milliseconds(times.get("end")), word=Reason.INTERRUPTED, source="refused")
 
 
 REFUSED = re.compile(r"The user (rejected permission to use this specific tool call\.|dismissed this question)")
@@ -259,23 +260,6 @@ def read_log(record: Record) -> Iterator[Event]:
 
 
 # -- small readings ----------------------------------------------------------------------------------------------------
-
-
-def _facts(session: str, at: float, **facts: object) -> Iterator[Event]:
-    yield from (Event(Kind.FACT, session, at, k, v) for k, v in facts.items() if isinstance(v, str) and v)
-
-
-def _object(o: dict[str, Any], key: str) -> dict[str, Any]:
-    value = o.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _seconds(value: object) -> float:
-    return value / 1000 if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
-
-
-def _count(value: object) -> str:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from island.agents.base import UNMARKED, Agent, Shape, Source, asks, decode, when, word
+from island.agents.base import UNMARKED, Agent, Shape, Source
+from island.agents.reading import amount, asks, count, decode, facts, number, part, when, word
 from island.model import AGAIN, Event, Kind, Process, Reason, Record, Role, Session, gone
 
 # -- the history, projects/<folder>/chats/<session>.jsonl ---------------------------------------------------------
@@ -59,7 +60,7 @@ def _user(o: dict[str, Any], session: str, at: float, about: str) -> Iterator[Ev
         yield Event(Kind.PROGRESS, session, at, word=Reason.MODEL)
     elif about in BEGINNERS:
         yield Event(Kind.PROMPT, session, at, word=BEGINNERS[about], turn=word(o.get("uuid")))
-        yield from _facts(session, at, cwd=o.get("cwd"), version=o.get("version"))
+        yield from facts(session, at, cwd=o.get("cwd"), version=o.get("version"))
     else:
         yield from _other(session, at, about)
 
@@ -68,14 +69,14 @@ def _assistant(o: dict[str, Any], session: str, at: float, about: str) -> Iterat
     if about:
         yield from _other(session, at, about)
         return
-    parts, usage, newer = _parts(o), _object(o, "usageMetadata"), "provenance" in o
-    calls = [_object(p, "functionCall") for p in parts if "functionCall" in p]
+    parts, usage, newer = _parts(o), part(o, "usageMetadata"), "provenance" in o
+    calls = [part(p, "functionCall") for p in parts if "functionCall" in p]
     names = {word(call.get("name")) for call in calls}
     for call in calls:
         name, ident = word(call.get("name")), word(call.get("id"))
         span = _span(name, names, judged=newer)
         yield Event(Kind.OPENED, session, at, ident, span, text=name, source=f"call of {name}")
-        if not newer and _object(call, "args").get("is_background") is True:  # newer versions tell more of it elsewhere
+        if not newer and part(call, "args").get("is_background") is True:  # newer versions tell more of it elsewhere
             yield Event(Kind.OPENED, session, at, f"shell:{ident}", "shell", source="call in the background")
     text = "".join(word(p.get("text")) for p in parts if not p.get("thought")).strip()
     if calls or not text:
@@ -84,8 +85,8 @@ def _assistant(o: dict[str, Any], session: str, at: float, about: str) -> Iterat
         yield Event(Kind.ANSWER, session, at, word=Reason.INTERRUPTED, source="cut answer")
     else:
         yield Event(Kind.ANSWER, session, at, word=Reason.QUESTION if asks(text) else Reason.FINISHED, source="answer")
-    tokens = str(_count(usage.get("promptTokenCount")) or "")
-    yield from _facts(session, at, model=o.get("model"), tokens=tokens)
+    tokens = amount(usage.get("promptTokenCount"))
+    yield from facts(session, at, model=o.get("model"), tokens=tokens)
 
 
 def _span(name: str, names: set[str], *, judged: bool) -> str:
@@ -99,8 +100,8 @@ def _span(name: str, names: set[str], *, judged: bool) -> str:
 
 def _result(o: dict[str, Any], session: str, at: float, _: str) -> Iterator[Event]:
     """Read that a call has ended. A cancelled one ends the turn, unless others of its response were not."""
-    result = _object(o, "toolCallResult")
-    calls = {word(result.get("callId")), *(word(_object(p, "functionResponse").get("id")) for p in _parts(o))} - {""}
+    result = part(o, "toolCallResult")
+    calls = {word(result.get("callId")), *(word(part(p, "functionResponse").get("id")) for p in _parts(o))} - {""}
     yield from (Event(Kind.CLOSED, session, at, call, "tool") for call in sorted(calls))
     if result.get("status") in ("cancelled", "error"):
         yield from (Event(Kind.CLOSED, session, at, f"shell:{call}", "shell") for call in sorted(calls))
@@ -111,11 +112,11 @@ def _result(o: dict[str, Any], session: str, at: float, _: str) -> Iterator[Even
 
 
 def _system(o: dict[str, Any], session: str, at: float, about: str) -> Iterator[Event]:
-    payload = _object(o, "systemPayload")
+    payload = part(o, "systemPayload")
     match about:
         case "ui_telemetry":
-            yield from _telemetry(_object(payload, "uiEvent"), session, at)
-        case "chat_compression" if _object(payload, "info").get("triggerReason") == "manual":
+            yield from _telemetry(part(payload, "uiEvent"), session, at)
+        case "chat_compression" if part(payload, "info").get("triggerReason") == "manual":
             yield Event(Kind.END, session, at, word=Reason.FINISHED, turn=word(o.get("uuid")))
         case "chat_compression":
             yield Event(Kind.PROGRESS, session, at, word=Reason.MODEL)
@@ -126,9 +127,9 @@ def _system(o: dict[str, Any], session: str, at: float, about: str) -> Iterator[
             yield Event(Kind.END, session, at, word=OUTCOMES.get(state, Reason.ERROR), source=f"turn {state}".strip())
         case "custom_title":
             named = "title" if payload.get("titleSource") == "auto" else "name"
-            yield from _facts(session, at, **{named: payload.get("customTitle")})
+            yield from facts(session, at, **{named: payload.get("customTitle")})
         case "parent_session":
-            yield from _facts(session, at, parent=payload.get("parentSessionId"), role=Role.CHILD)
+            yield from facts(session, at, parent=payload.get("parentSessionId"), role=Role.CHILD)
         case _:
             yield from _other(session, at, about)
 
@@ -137,7 +138,7 @@ def _telemetry(told: dict[str, Any], session: str, at: float) -> Iterator[Event]
     """Read of a request what nothing else tells: that it failed. Those of subagents stand here too."""
     mine = word(told.get("prompt_id")).startswith(f"{session}########") and not told.get("subagent_name")
     if told.get("event.name") == "qwen-code.api_error" and mine:
-        status = _count(told.get("status_code"))
+        status = count(told.get("status_code"))
         refused = 400 <= status < 500 and status not in TRIED_AGAIN
         again = "" if refused and not OVERFULL.search(word(told.get("error_message"))) else AGAIN
         reason = ERRORS.get(status, Reason.ERROR)
@@ -158,17 +159,17 @@ READERS = {"user": _user, "assistant": _assistant, "tool_result": _result, "syst
 def read_live(record: Record) -> Iterator[Event]:
     """Read which session a process has loaded, sessions/<pid>.json (0.23 and newer). It holds a secret, too."""
     o = decode(record)
-    session, pid = word(o.get("sessionId")), _count(o.get("pid"))
+    session, pid = word(o.get("sessionId")), count(o.get("pid"))
     if not session or pid <= 0:
         raise ValueError("a live record without session or pid")
     if o.get("kind") == "external":
         return  # another program, which speaks with sessions
     begun = word(o.get("procStart"))  # the boot and the ticks since
     guard = f"{begun} :pid:[{o.get('pidNs')}]" if begun else ""
-    started = _number(o.get("startedAt")) / 1000 or record.mtime
+    started = number(o.get("startedAt")) / 1000 or record.mtime
     yield Event(Kind.OWNER, session, started, str(pid), text=guard, number=started, source="live record")
     role = Role.MACHINE if o.get("kind") == "headless" else ""
-    yield from _facts(session, started, cwd=o.get("cwd"), version=o.get("qwenVersion"), role=role)
+    yield from facts(session, started, cwd=o.get("cwd"), version=o.get("qwenVersion"), role=role)
 
 
 def live_removed(told: Event, now: float) -> Iterator[Event]:
@@ -180,11 +181,11 @@ def live_removed(told: Event, now: float) -> Iterator[Event]:
 def read_runtime(record: Record) -> Iterator[Event]:
     """Read which process loaded a session last, chats/<session>.runtime.json (since early 2026). An exit leaves it."""
     o = decode(record)
-    session, pid, started = word(o.get("session_id")), _count(o.get("pid")), _number(o.get("started_at"))
+    session, pid, started = word(o.get("session_id")), count(o.get("pid")), number(o.get("started_at"))
     if not session or pid <= 0:
         raise ValueError("a runtime file without session or pid")
     yield Event(Kind.OWNER, session, started, str(pid), number=started, source="runtime file")
-    yield from _facts(session, started, cwd=o.get("work_dir"), version=o.get("qwen_version"))
+    yield from facts(session, started, cwd=o.get("work_dir"), version=o.get("qwen_version"))
 
 
 def runtime_removed(told: Event, now: float) -> Iterator[Event]:
@@ -215,26 +216,9 @@ def read_shell(record: Record) -> Iterator[Event]:
 # -- small readings --------------------------------------------------------------------------------------------------
 
 
-def _object(o: dict[str, Any], key: str) -> dict[str, Any]:
-    value = o.get(key)
-    return value if isinstance(value, dict) else {}
-
-
 def _parts(o: dict[str, Any]) -> list[dict[str, Any]]:
-    parts = _object(o, "message").get("parts")
+    parts = part(o, "message").get("parts")
     return [p for p in parts if isinstance(p, dict)] if isinstance(parts, list) else []
-
-
-def _facts(session: str, at: float, **facts: object) -> Iterator[Event]:
-    yield from (Event(Kind.FACT, session, at, k, v) for k, v in facts.items() if isinstance(v, str) and v)
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _number(value: object) -> float:
-    return value if isinstance(value, int | float) and abs(value) < 1e15 else 0.0
 
 
 # -- processes and their terminals -----------------------------------------------------------------------------------

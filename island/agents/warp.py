@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from island.agents.base import Agent, Query, Shape, Source, decode, when, word
+from island.agents.base import Agent, Query, Shape, Source
+from island.agents.reading import decode, when, word
 from island.model import Event, Kind, Process, Reason, Record, Role, Session, Sure
 
 # -- warp.sqlite ---------------------------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ from typing import Any
 import orjson
 
 from island.agents import AGENTS
-from island.agents.base import Agent, Shape, Source, when
+from island.agents.base import Agent, Shape, Source
+from island.agents.reading import when
 from island.blanking import PROGRAMS, PROJECT, blank, blank_arguments
 from island.look import homes, matters
 from island.model import Event, Kind, Process, Record, Session
