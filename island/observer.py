@@ -17,7 +17,7 @@ from island.agents import AGENTS
 from island.agents.base import UNMARKED, Agent, Shape, Source, contained, shown
 from island.bindings import Bindings
 from island.claims import is_copy, view
-from island.model import KEYLESS, Event, Kind, Process, Record, Snapshot, gone
+from island.model import KEYLESS, Event, Kind, Process, Record, Row, Snapshot, gone
 from island.rules import collapse
 from island.sessions import Sessions
 from island.sources.databases import LOG, Database, database
@@ -365,9 +365,17 @@ class Observer:
 
     def snapshot(self, now: float, trouble: tuple[str, ...] = ()) -> Snapshot:
         """Return all that is shown; `trouble` is what the caller knows to be wrong with the watch."""
-        rows = tuple(self.sessions.rows())
+        rows = tuple(self._rows())
         state, calm = collapse(rows)
         return Snapshot(now, state, rows, (*trouble, *self._trouble()), calm)
+
+    def _rows(self) -> Iterator[Row]:
+        """Yield the sessions; one with a file that can no longer be read says that it is not up to date."""
+        unread = {(f.agent.name, ident): why for path, why in self.tally.broken.items()
+                  if (f := self._files.get(path)) for ident in f.told}
+        for row in self.sessions.rows():
+            why = unread.get((row.agent, row.session))
+            yield replace(row, blind=(*row.blind, f"what it wrote last: its file is {why}")) if why else row
 
     def _trouble(self) -> Iterator[str]:
         for name, why in sorted(self.tally.broken.items()):

@@ -353,6 +353,22 @@ def test_a_file_that_cannot_be_read_is_named_until_it_can(home):
     assert home.said("s2") == "working(model)"
 
 
+def test_a_session_with_a_file_that_has_become_too_large_says_so_until_it_is_read_again(home):
+    home.start(claude(), claude(101))
+    home.write(LIVE, live(-5, "s1", "busy"))
+    home.write("claude/sessions/101.json", live(-5, "s2", "busy", pid=101))
+    home.hint(LIVE, "claude/sessions/101.json")
+    small = home.path(LIVE).read_text()
+    home.write(LIVE, small + " " * files.DOCUMENT)
+    home.hint(LIVE)
+    blind = {row.session: row.blind for row in home.observer.snapshot(NOW).rows}
+    assert blind["s1"] == (*CLAUDE.blind, "what it wrote last: its file is too large")
+    assert blind["s2"] == CLAUDE.blind
+    home.write(LIVE, small + " ")
+    home.hint(LIVE)
+    assert {row.blind for row in home.observer.snapshot(NOW).rows} == {CLAUDE.blind}
+
+
 def test_a_file_that_could_not_be_read_and_has_gone_is_no_trouble(home):
     name = "claude/projects/-home-dev-app/s2.jsonl"
     home.path(name).mkdir()
