@@ -209,6 +209,14 @@ def _ended(session: Session, process: Event) -> Event | None:
     return min((e for e in ends if e and e.at >= process.at), key=place, default=None)
 
 
+def seen_in(session: Session) -> tuple[int, ...]:
+    """Return the living processes in which the user sees a session: its windows, newest first, or what runs it."""
+    windows = sorted((e for e in session.every(Kind.ATTACHED) if not _ended(session, e)), key=place, reverse=True)
+    v = view(session)
+    shows = windows or ([v.owner] if v.owner and v.gone is None else [])
+    return tuple(int(e.key) for e in shows if e.key.isdecimal())
+
+
 # -- claims, in order of precedence -----------------------------------------------------------------------
 
 

@@ -78,10 +78,12 @@ class Kind(StrEnum):
     UNKNOWN = "unknown"  # word: a kind of record the reader does not know; counted, never folded
 
 
-#: Facts a session may carry, by key of a FACT event. `name` is a title given by the user, `surface` what
-#: the user sees the session in (the agent's own word). `run` is the start of the agent that works on it last, `loaded`
-#: tells that a process loaded it, then.
-FACTS = ("cwd", "title", "name", "model", "tokens", "version", "role", "parent", "surface", "archived", "run", "loaded")
+#: Facts a session may carry, by key of a FACT event. `name` is a title given by the user, `title` one that was made
+#: from prompts, `window` the tokens that the model takes at most, `surface` what the user sees the session in (the
+#: agent's own word). `run` is the start of the agent that works on it last, `loaded` tells that a process loaded it,
+#: then.
+FACTS = ("cwd", "title", "name", "model", "tokens", "window", "version", "role", "parent", "surface", "archived", "run",
+         "loaded")
 
 #: Spans that end with their turn at the latest; the others (children, shells) may outlive it.
 TURN_BOUND = frozenset({"tool", "shell-tool", "instant-tool", "judged-tool", "question", "plan", "permission",
@@ -208,8 +210,9 @@ class Verdict:
 class Row:
     """One session as it is shown.
 
-    label: the agent's name for people; title: only one that the user gave, as others are made from prompts;
-    begun: when the newest prompt came, 0 if unknown; seen: the user has looked at this.
+    label: the agent's name for people; project: the name of its folder; title: may be made from prompts, so the menu
+    alone shows it, and a notice if the user wants that; tokens, window: in use, and at most; begun: when the newest
+    prompt came, 0 if unknown; seen: the user has looked at this.
     """
 
     agent: str
@@ -218,9 +221,11 @@ class Row:
     role: Role = Role.PERSON
     label: str = ""
     project: str = ""
+    folder: str = ""
     title: str = ""
     model: str = ""
     tokens: int | None = None
+    window: int | None = None
     begun: float = 0.0
     seen: bool = False
     blind: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from math import inf
 from pathlib import PurePath
 
 from island.agents.base import Agent
-from island.claims import claim, view
+from island.claims import claim, seen_in, view
 from island.model import Event, Kind, Reason, Role, Row, Session, State, Verdict
 from island.rules import LIFTED, decide, fold, lift, outdated, prune, urgency
 
@@ -124,14 +124,14 @@ class Sessions:
 
     def _row(self, key: Key) -> Row:
         session, verdict, agent = self.held[key], self.verdicts[key], self.agents[key[0]]
-        tokens, prompt = session.fact("tokens"), session.get(Kind.PROMPT)
+        prompt = session.get(Kind.PROMPT)
         return Row(
             agent=agent.name, session=session.id, verdict=verdict,
             role=Role(session.fact("role") or Role.PERSON), label=agent.label,
-            project=PurePath(session.fact("cwd").replace("\\", "/")).name,
-            title=session.fact("name"), model=session.fact("model"),
-            tokens=int(tokens) if tokens.isdecimal() else None, seen=self._is_seen(key), blind=agent.blind,
-            begun=prompt.at if prompt else 0.0,
+            project=PurePath(session.fact("cwd").replace("\\", "/")).name, folder=session.fact("cwd"),
+            title=session.fact("name") or session.fact("title"), model=session.fact("model"),
+            tokens=_number(session.fact("tokens")), window=_number(session.fact("window")),
+            begun=prompt.at if prompt else 0.0, seen=self._is_seen(key), blind=agent.blind,
         )
 
     def _is_seen(self, key: Key) -> bool:
@@ -146,9 +146,17 @@ class Sessions:
             kept = dict(islice(self.seen.items(), max(0, len(self.seen) - MOST_SEEN), None))
             self.seen = {**kept, _matter(key, verdict): None}
 
+    def processes(self, key: Key) -> tuple[int, ...]:
+        """Return the living processes in which the user sees a session, likeliest first."""
+        return seen_in(self.held[key]) if key in self.held else ()
+
     def awake(self) -> set[Key]:
         """Return the sessions that are not idle."""
         return {key for key, verdict in self.verdicts.items() if verdict.state is not State.IDLE}
+
+
+def _number(fact: str) -> int | None:
+    return int(fact) if fact.isdecimal() else None
 
 
 def _matter(key: Key, verdict: Verdict) -> str:

@@ -8,7 +8,7 @@ import pytest
 from island import model
 from island.agents import AGENTS
 from island.agents.codex import CODEX
-from island.claims import TITLE, claim, view
+from island.claims import TITLE, claim, seen_in, view
 from island.leases import LEASES
 from island.model import AFRESH, AGAIN, KEYLESS, PERHAPS, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
 from island.rules import collapse, decide, fold, urgency
@@ -175,6 +175,19 @@ def test_of_two_open_questions_the_same_one_counts_in_whatever_order():
     asked = [opened(30, "c1", "question"), opened(30, "c2", "question")]
     straight, turned = session(prompt(), *asked), session(prompt(), *asked[::-1])
     assert decide(straight, 100, 0).turn == decide(turned, 100, 0).turn
+
+
+@pytest.mark.parametrize(("found", "processes"), [
+    ([], ()),
+    ([owner(5)], (7,)),
+    ([owner(5), gone(9)], ()),
+    ([owner(5, pid="nobody")], ()),
+    ([owner(5), window(8)], (9,)),
+    ([owner(5), window(8), window(11, pid="10")], (10, 9)),
+    ([owner(5), window(8), gone(9, pid="9")], (7,)),
+])
+def test_the_user_sees_a_session_in_its_windows_or_in_what_runs_it(found, processes):
+    assert seen_in(session(*found)) == processes
 
 
 def test_a_goals_turn_hands_back_only_when_no_next_one_follows():
