@@ -110,6 +110,8 @@ def test_the_end_of_a_turn_says_why_it_is_handed_back(payload, reason):
     ("event_msg", "item_completed", {"item": None}, [("progress", "", "model")]),
     ("event_msg", "token_count", {"info": {"last_token_usage": {"total_tokens": 12}}}, [("fact", "tokens", "12")]),
     ("event_msg", "token_count", {"info": None}, []),
+    ("event_msg", "token_count", {"info": {"last_token_usage": {"total_tokens": 12}, "model_context_window": 272000}},
+     [("fact", "tokens", "12"), ("fact", "window", "272000")]),
     ("event_msg", "token_count", {"info": {"last_token_usage": {"total_tokens": "12"}}}, []),
     ("event_msg", "thread_settings_applied", {}, []),
     ("event_msg", "exec_command_end", {}, []),

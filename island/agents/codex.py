@@ -146,10 +146,10 @@ def _item(p: dict[str, Any], turn: str, thread: str, at: float) -> Iterator[Even
 
 def _tokens(p: dict[str, Any], thread: str, at: float) -> Iterator[Event]:
     match p:
-        case {"info": {"last_token_usage": {"total_tokens": int(total)}}} if not isinstance(total, bool):
+        case {"info": {"last_token_usage": {"total_tokens": int(total)}, **more}} if not isinstance(total, bool):
             yield Event(Kind.FACT, thread, at, "tokens", str(total))
-        case _:
-            return
+            if isinstance(window := more.get("model_context_window"), int):
+                yield Event(Kind.FACT, thread, at, "window", str(window))
 
 
 def _response(p: dict[str, Any], thread: str, at: float, record: Record) -> Iterator[Event]:
