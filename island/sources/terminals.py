@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import psutil
+from psutil import _psposix
 
 #: Seconds that a tmux server may take to answer.
 PATIENCE = 1.0
@@ -69,13 +70,13 @@ class Terminals:
     def _panes(self) -> dict[int, Pane]:
         found = {}
         for server in sorted({p.server for p in self.places.values() if p.server}):
-            for line in _tmux(server, "list-panes", "-a", "-F", "#{pane_tty} #{pane_id} #{pane_title}").splitlines():
+            for line in tmux(server, "list-panes", "-a", "-F", "#{pane_tty} #{pane_id} #{pane_title}").splitlines():
                 tty, ident, title = line.split(" ", 2)
                 found[server, tty] = Pane(ident, title)
         return {pid: found[p.server, p.tty] for pid, p in self.places.items() if (p.server, p.tty) in found}
 
     def _text(self, pid: int, pane: Pane) -> str:
-        return _tmux(self.places[pid].server, "capture-pane", "-p", "-t", pane.ident)
+        return tmux(self.places[pid].server, "capture-pane", "-p", "-t", pane.ident)
 
     def _windows(self, places: Mapping[int, Place]) -> dict[int, tuple[str, ...]]:
         if not sys.platform.startswith("linux") or not os.environ.get("DISPLAY"):
@@ -119,20 +120,28 @@ def bound(places: Mapping[int, Place], windows: Iterable[Window]) -> dict[int, t
 
 
 def place(pid: int) -> Place:
-    """Return where a process runs, as far as it may be known: on Windows it is not."""
-    if sys.platform == "win32":
-        return Place()
+    """Return where a process runs, as far as it may be known."""
     try:
         p = psutil.Process(pid)
         environ = p.environ()
         window = environ.get("WINDOWID", "")
-        return Place(p.terminal() or "", environ.get("TMUX", "").partition(",")[0],
+        return Place(_tty(p), environ.get("TMUX", "").partition(",")[0],
                      int(window) if window.isdecimal() else 0, tuple(q.pid for q in p.parents()))
     except UNREADABLE:
         return Place()
 
 
-def _tmux(server: str, *command: str) -> str:
+def _tty(p: psutil.Process) -> str:
+    if sys.platform == "win32":
+        return ""
+    tty = p.terminal()
+    if tty is None:  # psutil remembers for good which terminals there are, and this one may be newer
+        _psposix.get_terminal_map.cache_clear()  # type: ignore[attr-defined,unused-ignore]
+        tty = p.terminal()
+    return tty or ""
+
+
+def tmux(server: str, *command: str) -> str:
     """Ask a tmux server; no answer is an empty one."""
     program = shutil.which("tmux")
     if not program:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -92,6 +91,13 @@ def pane_of(ask, target):
     return int(pid)
 
 
+def test_a_terminal_that_was_opened_after_the_first_look_has_a_name(tmp_path):
+    place(os.getpid())
+    with tmux(tmp_path) as ask:
+        [tty] = ask("display-message", "-p", "#{pane_tty}")
+        assert place(pane_of(ask, ":0.0")).tty == tty
+
+
 def poll(source, *pids):
     return source.poll(pids).titles
 
@@ -140,23 +146,6 @@ def test_a_pane_is_read_as_it_looks_and_only_that_of_the_process(tmp_path):
 
 
 # -- X11 ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def display(monkeypatch):
-    if not sys.platform.startswith("linux"):
-        pytest.skip("X11")
-    need("Xvfb")
-    reading, writing = os.pipe()
-    server = subprocess.Popen(["Xvfb", "-displayfd", str(writing), "-nolisten", "tcp"], pass_fds=[writing],
-                              stderr=subprocess.DEVNULL)
-    os.close(writing)
-    with os.fdopen(reading) as told:
-        monkeypatch.setenv("DISPLAY", f":{told.readline().strip()}")
-    monkeypatch.delenv("XAUTHORITY", raising=False)
-    yield server
-    server.kill()
-    server.wait()
 
 
 def show(display, title, pid):
