@@ -4,8 +4,8 @@ import pytest
 from PIL import Image, ImageChops
 
 from island.tray import icon
+from island.tray.face import Face
 from island.tray.icon import argb, draw
-from island.tray.menu import Face
 
 SIZES = (16, 18, 20, 22, 24, 32, 36, 40, 44, 48)
 PANELS = {"dark": (36, 36, 38), "nord": (46, 52, 64), "light": (240, 240, 240), "white": (255, 255, 255)}

@@ -27,7 +27,7 @@ LAYERS = (
     ("observer",),
     ("store",),
     ("wishes",),
-    ("look", "replay", "running", "instance", "tray", "desktop"),
+    ("look", "replay", "attention", "running", "instance", "tray", "desktop"),
     ("cli",),
     ("__main__",),
 )
@@ -35,7 +35,8 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 #: Time, files and processes are arguments here, or not known at all.
 PURE = ("model", "text", "leases", "quiet", "manner", "claims", "rules", "notices", "blanking", "agents", "settings",
-        "sequence", "sessions", "runs", "tray.menu", "tray.rows")
+        "sequence", "sessions", "runs", "tray.entry", "tray.face", "tray.listing", "tray.menu", "tray.rows",
+        "tray.session")
 IMPURE = {
     "asyncio", "concurrent", "glob", "io", "multiprocessing", "os", "psutil", "random", "select", "shutil", "signal",
     "socket", "sqlite3", "subprocess", "sys", "tempfile", "threading", "time", "watchfiles",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from island.cli.export import as_json
 from island.model import Role, Row, Snapshot, State
 from island.text import age, markup, safe
-from island.tray.menu import GLYPHS, WORDS, Face, face_of
+from island.tray.face import GLYPHS, WORDS, Face, face_of
 
 #: The icon's own colours, told apart by the colour-blind too, and by their signs without any.
 COLOURS: Mapping[Face, str] = {

@@ -19,7 +19,8 @@ from island.replay import Replay
 from island.running import until_told
 from island.sequence import Sequence1, SequenceError, parse
 from island.tray.base import Health, open_tray
-from island.tray.menu import QUIT, model
+from island.tray.entry import QUIT
+from island.tray.menu import model
 
 
 def add_parser(commands: Any) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from island.model import Role, Row, Snapshot, State, Sure
 from island.text import age, safe
-from island.tray.menu import GLYPHS, Face
+from island.tray.face import GLYPHS, Face
 
 HEADINGS = ("state", "reason", "project", "agent", "since", "session")
 

@@ -13,8 +13,8 @@ import AppKit
 import pystray
 from PyObjCTools import AppHelper
 
+from island.tray.face import Face
 from island.tray.icon import draw
-from island.tray.menu import Face
 
 Menu, MenuItem = pystray.Menu, pystray.MenuItem
 

@@ -13,15 +13,17 @@ from dbus_fast.annotations import DBusBool, DBusInt32, DBusSignature, DBusStr, D
 from dbus_fast.errors import DBusError
 from dbus_fast.service import ServiceInterface, dbus_method, dbus_property, dbus_signal
 
-from island.tray.menu import MenuRow, RowKind
+from island.tray.entry import MenuRow, RowKind
 from island.tray.pace import Pace
-from island.tray.rows import NumberedRows
+from island.tray.rows import ROOT, NumberedRows
 
 Names = Annotated[list[str], DBusSignature("as")]
 Numbers = Annotated[list[int], DBusSignature("ai")]
 Properties = dict[str, Variant]
 
-ROOT = 0
+SUBMENU: Properties = {"children-display": Variant("s", "submenu")}
+
+TEXT_GAP = 1.0  # who reads a menu wants it to stand still
 LAYOUT_GAP = 1.0  # at two layouts a second Qt's menu did not come up at all
 LONGEST_HOLD = 10.0  # an open menu is left alone this long; not every host says that it was closed
 
@@ -36,20 +38,26 @@ class DBusMenu(ServiceInterface):
         self._wanted: tuple[MenuRow, ...] = ()
         self._revision = 1
         self._open_until = 0.0
+        self._texts = Pace(TEXT_GAP, self._reword)
         self._layout = Pace(LAYOUT_GAP, self._publish)
 
     def show(self, rows: tuple[MenuRow, ...]) -> None:
-        """Show these rows: new texts at once and in place, new or missing rows as a new layout."""
-        self._wanted = rows
-        if changed := self._rows.reword(rows):
-            with suppress(OSError):  # the bus is going; the next host reads everything anew
-                self.items_properties_updated(changed)
-        if self._rows.differs(rows):
-            self._layout.ask()
+        """Show these rows soon: new texts in place, also in an open menu; new or missing rows as a new layout."""
+        if rows != self._wanted:
+            self._wanted = rows
+            self._texts.ask()
 
     def stop(self) -> None:
-        """Forget a layout that is still due."""
+        """Forget what is still due."""
+        self._texts.stop()
         self._layout.stop()
+
+    def _reword(self) -> None:
+        if changed := self._rows.reword(self._wanted):
+            with suppress(OSError):  # the bus is going; the next host reads everything anew
+                self.items_properties_updated(changed)
+        if self._rows.differs(self._wanted):
+            self._layout.ask()
 
     def _publish(self) -> None:
         """Replace the layout, unless the user is looking at it."""
@@ -64,8 +72,9 @@ class DBusMenu(ServiceInterface):
 
     def _heard(self, number: int, event: str) -> bool:
         """Take one event of the host; say whether its row is known."""
-        if number == ROOT:
+        if event == "opened" or (event == "closed" and number == ROOT):
             self._opened(event == "opened")
+        if number == ROOT:
             return True
         row = self._rows.find(number)
         if row and row.enabled and event == "clicked":
@@ -80,7 +89,8 @@ class DBusMenu(ServiceInterface):
             self._layout.ask()
 
     def _refresh(self, number: int) -> bool:
-        """Bring the layout up to date just before it is shown; say whether it changed."""
+        """Bring the menu up to date just before it is shown; say whether its layout changed."""
+        self._reword()
         if number != ROOT or not self._rows.differs(self._wanted):
             return False
         self._open_until = 0.0
@@ -88,11 +98,17 @@ class DBusMenu(ServiceInterface):
         return True
 
     def _node(self, number: int, depth: int, names: Container[str]) -> list[Any]:
-        if number != ROOT:
-            return [number, _properties(self._rows.published[number], names), []]
-        rows = self._rows.published if depth else ()
-        children = [Variant("(ia{sv}av)", self._node(row, 0, names)) for row in rows]
-        return [ROOT, {"children-display": Variant("s", "submenu")}, children]
+        """Return a row, and as many levels of what it opens; -1: all."""
+        below = self._rows.within(number) if depth else ()
+        children = [Variant("(ia{sv}av)", self._node(row, depth - 1, names)) for row in below]
+        return [number, self._all_of(number, names), children]
+
+    def _all_of(self, number: int, names: Container[str]) -> Properties:
+        row = self._rows.find(number)
+        everything = _properties(row) if row else {}
+        if number == ROOT or self._rows.within(number):
+            everything |= SUBMENU
+        return {name: value for name, value in everything.items() if not names or name in names}
 
     # -- the interface ------------------------------------------------------------------------------------
 
@@ -118,6 +134,7 @@ class DBusMenu(ServiceInterface):
     ) -> Annotated[list[Any], DBusSignature("u(ia{sv}av)")]:
         if parent != ROOT and parent not in self._rows.published:
             raise _unknown(parent)
+        self._reword()  # who reads anew reads the newest
         return [self._revision, self._node(parent, depth, names)]
 
     @dbus_method("GetGroupProperties")
@@ -129,8 +146,8 @@ class DBusMenu(ServiceInterface):
 
     @dbus_method("GetProperty")
     def _get_property(self, number: DBusInt32, name: DBusStr) -> DBusVariant:
-        row = self._rows.find(number)
-        if row is None or name not in (properties := _properties(row, ())):
+        properties = self._all_of(number, (name,))
+        if name not in properties:
             raise _unknown(number)
         return properties[name]
 
@@ -161,7 +178,7 @@ class DBusMenu(ServiceInterface):
         self, changed: Mapping[int, MenuRow],
     ) -> Annotated[list[Any], DBusSignature("a(ia{sv})a(ias)")]:
         """Tell hosts the new texts of rows they already show, also in an open menu."""
-        return [[[number, _properties(row, ())] for number, row in changed.items()], []]
+        return [[[number, _properties(row)] for number, row in changed.items()], []]
 
     @dbus_signal("ItemActivationRequested")
     def item_activation_requested(self, number: int, at: int) -> Annotated[list[int], DBusSignature("iu")]:
@@ -169,17 +186,15 @@ class DBusMenu(ServiceInterface):
         return [number, at]
 
 
-def _properties(row: MenuRow, names: Container[str]) -> Properties:
-    """Return a row's properties, or those of them that are asked for by name."""
+def _properties(row: MenuRow) -> Properties:
+    """Return a row's own properties."""
     if row.kind is RowKind.SEPARATOR:
-        everything = {"type": Variant("s", "separator"), "visible": Variant("b", True)}
-    else:
-        everything = {
-            "label": Variant("s", row.text.replace("_", "__")),  # one underscore would mark a shortcut key
-            "enabled": Variant("b", row.enabled),
-            "visible": Variant("b", True),
-        }
-    return {name: value for name, value in everything.items() if not names or name in names}
+        return {"type": Variant("s", "separator"), "visible": Variant("b", True)}
+    return {
+        "label": Variant("s", row.text.replace("_", "__")),  # one underscore would mark a shortcut key
+        "enabled": Variant("b", row.enabled),
+        "visible": Variant("b", True),
+    }
 
 
 def _unknown(number: int) -> DBusError:

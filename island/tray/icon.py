@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from PIL import Image, ImageDraw
 
-from island.tray.menu import Face
+from island.tray.face import Face
 
 Point = tuple[float, float]
 Ink = tuple[int, int, int, int]

@@ -11,8 +11,9 @@ from dbus_fast.annotations import DBusInt32, DBusSignature, DBusStr
 from dbus_fast.service import ServiceInterface, dbus_method, dbus_property, dbus_signal
 
 from island.text import markup
+from island.tray.face import Face
 from island.tray.icon import argb, draw
-from island.tray.menu import Face, TrayModel
+from island.tray.menu import TrayModel
 
 MENU_PATH = "/MenuBar"
 SIZES = (16, 22, 24, 32, 44, 48)

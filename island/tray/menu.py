@@ -3,55 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
-from island.model import Reason, Role, Row, Snapshot, State, Sure
-from island.text import age, safe
+from island.manner import Ear
+from island.model import Reason, Role, Row, Snapshot, State
+from island.quiet import (
+    HIDE_NAMES,
+    SHOW_NAMES,
+    SNOOZE_HOUR,
+    SNOOZE_OFF,
+    SNOOZE_QUARTER,
+    SNOOZE_TOMORROW,
+    UNMUTE_PROJECT,
+    UNMUTE_SESSION,
+)
+from island.text import safe
+from island.tray.entry import ABOUT, DOCTOR, QUIET_HOURS, QUIT, SEEN, SETTINGS, MenuRow, RowKind, action, heading, line
+from island.tray.face import NEEDED, TOLD, Face, face
+from island.tray.listing import NARROW, counted, counted_as, sessions, text
+from island.tray.session import clock
 
-#: Keys of the actions. A session's key is "agent/session", so none can be taken for another.
-SHOW, SEEN, QUIT = "show", "seen", "quit"
-
-#: The most urgent sessions are listed, the rest counted: a menu longer than the screen cannot be read.
-MOST_ROWS = 20
-WIDTH = 60
 MOST_LINES = 6
 MOST_TROUBLE = 5
 
-MINUTE = 60
+#: What is over needs nobody, and is listed by `island status --all`; a crash is worth a look.
+_OVER = frozenset({Reason.ENDED, Reason.EXPIRED})
 
-
-class Face(StrEnum):
-    """What the icon looks like, least urgent first."""
-
-    IDLE = "idle"
-    CALM = "calm"  # handed back, and the user knows
-    WORKING = "working"
-    STALLED = "stalled"
-    DONE = "done"
-    ERROR = "error"
-    YOUR_TURN = "your-turn"
-
-
-class RowKind(StrEnum):
-    """What a menu row is for."""
-
-    ROW = "row"
-    HEADING = "heading"
-    SEPARATOR = "separator"
-    ACTION = "action"
-
-
-@dataclass(frozen=True, slots=True)
-class MenuRow:
-    """One line of the menu. `key` stays the same while the text changes, so that a late click hits."""
-
-    key: str
-    text: str = ""
-    kind: RowKind = RowKind.ROW
-    enabled: bool = True
+EAR = Ear()  # as the defaults say
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,56 +49,21 @@ class TrayModel:
     rows: tuple[MenuRow, ...] = ()
 
 
-GLYPHS: Mapping[Face, str] = {
-    # None of these has an emoji form, which would bring its own colour and width.
-    Face.IDLE: "○", Face.CALM: "◇", Face.WORKING: "►", Face.STALLED: "▲",
-    Face.DONE: "✓", Face.ERROR: "✕", Face.YOUR_TURN: "◆",
-}
-
-WORDS: Mapping[Reason, str] = {
-    Reason.MODEL: "thinking", Reason.TOOL: "running a tool", Reason.COMPACTING: "compacting",
-    Reason.RETRYING: "retrying", Reason.BACKGROUND: "background work", Reason.FINISHED: "finished",
-    Reason.QUESTION: "asks a question", Reason.PLAN: "plan to approve", Reason.PERMISSION: "needs permission",
-    Reason.ERROR: "stopped by an error", Reason.LIMIT: "usage limit", Reason.LOGIN: "needs a login",
-    Reason.INTERRUPTED: "interrupted", Reason.SILENT: "gone silent",
-    Reason.MAYBE_PERMISSION: "may need permission", Reason.NEW: "new", Reason.SEEN: "seen",
-    Reason.EXPIRED: "long ago", Reason.ENDED: "ended", Reason.CRASHED: "crashed",
-}
-
-#: Waits that do not look like a question. Whoever interrupted a turn knows it is over.
-_WAITS: Mapping[Reason, Face] = {
-    Reason.FINISHED: Face.DONE, Reason.ERROR: Face.ERROR, Reason.LIMIT: Face.ERROR,
-    Reason.LOGIN: Face.ERROR, Reason.INTERRUPTED: Face.CALM,
-    Reason.SILENT: Face.STALLED, Reason.MAYBE_PERMISSION: Face.STALLED,
-}
-
-#: What is over needs nobody, and is listed by `island status --all`; a crash is worth a look.
-_OVER = frozenset({Reason.ENDED, Reason.EXPIRED})
-_NEEDED = frozenset({Face.YOUR_TURN, Face.ERROR, Face.DONE})
-_TOLD = _NEEDED | {Face.STALLED}
-_COUNTED = ("waiting", "interrupted", "stalled", "working", "already seen")
-
-
-def model(snapshot: Snapshot, now: float) -> TrayModel:
+def model(snapshot: Snapshot, now: float, ear: Ear = EAR) -> TrayModel:
     """Return what the tray shows of `snapshot` at `now`."""
     rows = [row for row in snapshot.rows if row.role is Role.PERSON]
-    counts = Counter(map(_counted_as, rows))
-    face = _icon(snapshot, rows)
-    summary = ", ".join(f"{counts[word]} {word}" for word in _COUNTED if counts[word]) or "nothing needs you"
-    trouble = tuple(f"! {safe(line, WIDTH - 2)}" for line in snapshot.trouble[:MOST_TROUBLE])
+    counts = Counter(map(counted_as, rows))
+    icon = _icon(snapshot, rows)
+    summary = counted(counts) or "nothing needs you"
+    trouble = tuple(f"! {safe(what, NARROW - 2)}" for what in snapshot.trouble[:MOST_TROUBLE])
     return TrayModel(
-        face=face,
+        face=icon,
         badge=counts["waiting"],
         title=f"island: {summary}",
-        lines=_tooltip(rows) + trouble,
-        attention=face in _NEEDED,
-        rows=tuple(_menu(summary, rows, trouble, now)),
+        lines=_tooltip(rows, ear) + trouble,
+        attention=icon in NEEDED,
+        rows=tuple(_menu(summary, rows, trouble, now, ear)),
     )
-
-
-def face_of(reason: Reason) -> Face:
-    """Return the face of something that may need the user and that he has not seen yet."""
-    return _WAITS.get(reason, Face.YOUR_TURN)
 
 
 def _icon(snapshot: Snapshot, rows: Sequence[Row]) -> Face:
@@ -127,68 +72,71 @@ def _icon(snapshot: Snapshot, rows: Sequence[Row]) -> Face:
         return Face(snapshot.icon.value)
     if snapshot.calm:
         return Face.CALM
-    faces = {_face(row) for row in rows if row.verdict.state is State.YOUR_TURN and not row.seen}
+    faces = {face(row) for row in rows if row.verdict.state is State.YOUR_TURN and not row.seen}
     return max(faces, key=list(Face).index, default=Face.YOUR_TURN)
 
 
-def _face(row: Row) -> Face:
-    if row.verdict.state is not State.YOUR_TURN:
-        return Face(row.verdict.state.value)
-    return Face.CALM if row.seen else face_of(row.verdict.reason)
-
-
-def _counted_as(row: Row) -> str:
-    """Return the word of the summary under which a row is counted, if any."""
-    if row.verdict.state is not State.YOUR_TURN:
-        return row.verdict.state.value
-    if row.seen:
-        return "already seen"
-    return "interrupted" if row.verdict.reason is Reason.INTERRUPTED else "waiting"
-
-
-def _tooltip(rows: Sequence[Row]) -> tuple[str, ...]:
+def _tooltip(rows: Sequence[Row], ear: Ear) -> tuple[str, ...]:
     """Return what needs the user, without ages: xfce shows a changed tooltip anew, even over the menu."""
-    return tuple(_text(row) for row in islice((row for row in rows if _face(row) in _TOLD), MOST_LINES))
+    told = (row for row in rows if face(row) in TOLD)
+    return tuple(text(row, ear, width=NARROW) for row in islice(told, MOST_LINES))
 
 
-def _menu(summary: str, rows: Sequence[Row], trouble: Sequence[str], now: float) -> Iterator[MenuRow]:
-    yield MenuRow("heading", summary[0].upper() + summary[1:], RowKind.HEADING, enabled=False)
-    yield _line("sessions")
+# -- the menu -----------------------------------------------------------------------------------------------
+
+
+def _menu(summary: str, rows: Sequence[Row], trouble: Sequence[str], now: float,
+          ear: Ear) -> Iterator[MenuRow]:
+    yield heading("heading", summary[0].upper() + summary[1:])
+    if silent := _silent(now, ear):
+        yield heading("silent", silent)
+    yield line("sessions")
     listed = [row for row in rows if row.verdict.reason not in _OVER]
     listed.sort(key=lambda row: row.verdict.reason is Reason.CRASHED)  # stable: urgency stays
-    for row in listed[:MOST_ROWS]:
-        yield MenuRow(f"{row.agent}/{row.session}", _text(row, _age(row.verdict.since, now)))
-    if len(listed) > MOST_ROWS:
-        yield MenuRow("more", f"and {len(listed) - MOST_ROWS} more", RowKind.HEADING, enabled=False)
+    yield from sessions(listed, now, ear)
     if listed:
-        yield _line("trouble")
-    for number, text in enumerate(trouble):
-        yield MenuRow(f"trouble:{number}", text, RowKind.HEADING, enabled=False)
+        yield line("trouble")
+    yield from (heading(f"trouble:{number}", what) for number, what in enumerate(trouble))
     if trouble:
-        yield _line("actions")
+        yield line("actions")
     unseen = any(row.verdict.state in (State.YOUR_TURN, State.STALLED) and not row.seen for row in rows)
-    yield MenuRow(SEEN, "Mark all seen", RowKind.ACTION, enabled=unseen)
-    yield MenuRow(QUIT, "Quit island", RowKind.ACTION)
+    yield action(SEEN, "Mark all seen", enabled=unseen)
+    yield from _quieting(now, rows, ear)
+    yield line("island")
+    yield action(SETTINGS, "Settings")
+    yield action(DOCTOR, "Doctor")
+    yield action(ABOUT, "About island")
+    yield action(QUIT, "Quit island")
 
 
-def _line(before: str) -> MenuRow:
-    return MenuRow(f"line:{before}", kind=RowKind.SEPARATOR, enabled=False)
+def _silent(now: float, ear: Ear) -> str:
+    """Say until when no notices come, and why, if it is so."""
+    until = replace(ear, away=False).quiet_until(now)  # who reads this is there
+    why = "snoozed" if until == ear.hush.snoozed else "quiet hours"
+    return f"No notices until {clock(until, ear.zone)}: {why}" if until > now else ""
 
 
-def _text(row: Row, waited: str = "") -> str:
-    """Return a row as text. Only the name gives way to the width: state, age and agent are the point."""
-    words = WORDS[row.verdict.reason]
-    if row.verdict.sure is Sure.INFERRED and row.verdict.state is not State.STALLED:
-        words += "?"  # a stall is inferred by its nature and says so in words
-    head = f"{GLYPHS[_face(row)]} {words}"
-    tail = [part for part in (waited, safe(row.label or row.agent, 16)) if part]
-    room = WIDTH - len(" · ".join([head, "", *tail]))
-    name = safe(": ".join(part for part in (row.project, row.title) if part), room)
-    return " · ".join(part for part in (head, name, *tail) if part)
+def _quieting(now: float, rows: Sequence[Row], ear: Ear) -> Iterator[MenuRow]:
+    hush = ear.hush
+    again = [action(SNOOZE_OFF, "Ring again")] if hush.snoozed > now else []
+    yield MenuRow("snooze", "Snooze notices", RowKind.ACTION, rows=(
+        action(SNOOZE_QUARTER, "15 minutes"), action(SNOOZE_HOUR, "1 hour"), action(SNOOZE_TOMORROW, "Until tomorrow"),
+        *again))
+    if muted := tuple(_muted(rows, ear)):
+        yield MenuRow("muted", f"Muted ({len(muted)})", RowKind.ACTION, rows=muted)
+    yield action(QUIET_HOURS, f"Quiet hours: {ear.manner.quiet_hours or 'off'}")
+    if hush.hidden:
+        yield action(SHOW_NAMES, "Show names")
+    else:
+        yield action(HIDE_NAMES, "Hide names, to share the screen")
 
 
-def _age(since: float, now: float) -> str:
-    """Return an age, if it is known; a clock set back makes it "now", not negative."""
-    if since <= 0:
-        return ""
-    return age(now - since) if now - since >= MINUTE else "now"
+def _muted(rows: Sequence[Row], ear: Ear) -> Iterator[MenuRow]:
+    """Yield what can be unmuted; of sessions those that are still there."""
+    hush = ear.hush
+    for number, name in enumerate(hush.projects):
+        shown = f"project {number + 1}" if hush.hidden else f"project {safe(name, 40)}"
+        yield action(UNMUTE_PROJECT + name, f"Unmute {shown}")
+    for row in rows:
+        if (key := f"{row.agent}/{row.session}") in hush.sessions:
+            yield action(UNMUTE_SESSION + key, f"Unmute {text(row, ear, width=NARROW)}")

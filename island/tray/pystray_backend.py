@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any
 
 from island.tray.base import Health, OnAction, Work
-from island.tray.menu import QUIT, MenuRow, RowKind, TrayModel
+from island.tray.entry import QUIT, MenuRow, RowKind
+from island.tray.menu import TrayModel
 from island.tray.pace import Pace
 
 log = logging.getLogger(__name__)
@@ -113,8 +114,8 @@ class PystrayTray:
     def _item(self, row: MenuRow) -> Any:
         if row.kind is RowKind.SEPARATOR:
             return self._toolkit.Menu.SEPARATOR
-        text = self._toolkit.label(row.text)
-        return self._toolkit.MenuItem(text, partial(self._choose, row.key), enabled=row.enabled)
+        does = self._menu(row.rows) if row.rows else partial(self._choose, row.key)
+        return self._toolkit.MenuItem(self._toolkit.label(row.text), does, enabled=row.enabled)
 
     def _choose(self, key: str, *_: object) -> None:
         """Hand the choice to the event loop, if there still is one."""

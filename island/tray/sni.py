@@ -12,8 +12,9 @@ from dbus_fast.aio import MessageBus
 from island.desktop.bus import BUS, BusError, Peer, call, keep, listen, owner
 from island.tray.base import Health, OnAction, Work
 from island.tray.dbusmenu import DBusMenu
+from island.tray.entry import SHOW
 from island.tray.item import MENU_PATH, Item
-from island.tray.menu import SHOW, TrayModel
+from island.tray.menu import TrayModel
 from island.tray.pace import Pace
 
 WATCHER = Peer("org.kde.StatusNotifierWatcher", "/StatusNotifierWatcher", "org.kde.StatusNotifierWatcher")

@@ -16,8 +16,8 @@ from typing import Any
 import pystray
 from pystray._util import win32
 
+from island.tray.face import Face
 from island.tray.icon import draw
-from island.tray.menu import Face
 
 Menu, MenuItem = pystray.Menu, pystray.MenuItem
 

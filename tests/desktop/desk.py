@@ -86,8 +86,8 @@ class Desk:
         place = self._folder / "config/xfce4/xfconf/xfce-perchannel-xml/xfce4-panel.xml"
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(PANEL.format(dark=str(self._dark).lower()), encoding="ascii")
-        self._start("xfconfd", _xfconfd())
-        self._start("panel", "xfce4-panel", "--disable-wm-check")
+        self.start("xfconfd", _xfconfd())
+        self.start("panel", "xfce4-panel", "--disable-wm-check")
         wait_until(lambda: self.has_owner(WATCHER))
 
     def kill_panel(self) -> None:
@@ -98,7 +98,7 @@ class Desk:
 
     def start_dunst(self) -> None:
         """Start the notification daemon, and wait until it takes notices."""
-        self._start("dunst", "dunst", "-conf", "/dev/null")
+        self.start("dunst", "dunst", "-conf", "/dev/null")
         wait_until(lambda: self.has_owner(NOTIFICATIONS))
 
     def kill_dunst(self) -> None:
@@ -137,6 +137,10 @@ class Desk:
         self.point(x, y)
         self._output("xdotool", "click", str(button))
 
+    def press(self, *keys: str) -> None:
+        """Press keys, one after the other."""
+        self._output("xdotool", "key", *keys)
+
     def windows(self, kind: str) -> int:
         """Count the visible windows of a class."""
         done = subprocess.run(["xdotool", "search", "--onlyvisible", "--class", kind], env=self.environment,
@@ -145,13 +149,14 @@ class Desk:
 
     def _start_screen(self) -> str:
         read, write = os.pipe()
-        self._start("screen", "Xvfb", "-displayfd", str(write), "-screen", "0", "1000x600x24",
+        self.start("screen", "Xvfb", "-displayfd", str(write), "-screen", "0", "1000x600x24",
                     "-nolisten", "tcp", "-noreset", pass_fds=(write,))
         os.close(write)
         with os.fdopen(read) as numbers:
             return f":{numbers.readline().strip()}"
 
-    def _start(self, name: str, *command: str, pass_fds: tuple[int, ...] = ()) -> None:
+    def start(self, name: str, *command: str, pass_fds: tuple[int, ...] = ()) -> None:
+        """Start a program on this desktop, to be ended with it."""
         with (self._folder / f"{name}.log").open("ab") as log:
             self._running[name] = subprocess.Popen(
                 command, env=self.environment, pass_fds=pass_fds, stdout=log, stderr=log,

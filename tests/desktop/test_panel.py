@@ -11,7 +11,8 @@ from island.model import Reason, Row, Snapshot, State, Verdict
 from island.notices import Notice
 from island.tray import icon
 from island.tray.base import Health
-from island.tray.menu import Face, TrayModel, model
+from island.tray.face import Face
+from island.tray.menu import TrayModel, model
 from island.tray.sni import SniTray
 
 from .desk import FIRST_ROW, ICON, ROW, Desk
@@ -80,8 +81,8 @@ async def test_a_menu_row_is_clicked_and_named(desk):
         shown.apply(model(SNAPSHOT, NOW))
         await see(desk, Face.YOUR_TURN)
         await open_menu(desk)
-        await asyncio.to_thread(desk.click, *SECOND)
-        await eventually(lambda: chosen == ["codex/s2"])
+        await asyncio.to_thread(desk.press, "Down", "Down", "Right", "Down", "Return")
+        await eventually(lambda: chosen == ["seen:codex/s2"])
         await eventually(lambda: asyncio.to_thread(lambda: not menu_is_open(desk)))
 
 
@@ -91,12 +92,15 @@ async def test_an_open_menu_stays_open_while_its_texts_change(desk):
         shown.apply(model(SNAPSHOT, NOW))
         await see(desk, Face.YOUR_TURN)
         await open_menu(desk)
+        before = await asyncio.to_thread(submenu, desk)
+        await asyncio.to_thread(desk.press, "Down", "Right")  # what the first row opens, with its first action chosen
+        await eventually(lambda: asyncio.to_thread(lambda: submenu(desk) != before))
         for minute in range(1, 5):
             shown.apply(model(SNAPSHOT, NOW + 60 * minute))
-            await asyncio.sleep(0.6)
-            assert await asyncio.to_thread(menu_is_open, desk)
-        await asyncio.to_thread(desk.click, *FIRST)
-        await eventually(lambda: chosen == ["claude/s1"])
+            await asyncio.sleep(1.1)
+            assert await asyncio.to_thread(lambda: menu_is_open(desk) and submenu(desk) != before)
+        await asyncio.to_thread(desk.press, "Return")
+        await eventually(lambda: chosen == ["jump:claude/s1"])
 
 
 @play
@@ -124,7 +128,7 @@ async def test_a_notice_is_shown_replaced_clicked_and_withdrawn(desk):
     await notices.show(NOTICE)
     await bubbles(desk, 1)
     await asyncio.to_thread(desk.click, 900, 70, 2)  # dunst acts on the middle button
-    await eventually(lambda: chosen == [("claude/s1", "seen")])
+    await eventually(lambda: chosen == [("claude/s1", "show")])
     await bubbles(desk, 0)
     await asyncio.to_thread(desk.kill_dunst)
     await asyncio.to_thread(desk.start_dunst)
@@ -143,6 +147,10 @@ async def open_menu(desk):
     await asyncio.to_thread(desk.click, *ICON)
     await eventually(lambda: asyncio.to_thread(menu_is_open, desk))
     await asyncio.to_thread(desk.point, *HEADING)
+
+
+def submenu(desk):
+    return desk.colours(400, 100, 300, FIRST_ROW + 2 * ROW)
 
 
 def menu_is_open(desk):

@@ -13,8 +13,10 @@ import pytest
 from PIL import Image
 
 from island.tray.base import Health
+from island.tray.entry import MenuRow, RowKind
+from island.tray.face import Face
 from island.tray.icon import draw
-from island.tray.menu import Face, MenuRow, RowKind, TrayModel
+from island.tray.menu import TrayModel
 from island.tray.pystray_backend import LONGEST_TIP, PystrayTray, tip
 
 from .stage import eventually
@@ -105,6 +107,25 @@ def test_only_what_changed_is_set_and_a_menu_item_keeps_its_own_row():
         return 0
 
     assert tray.run(work) == 0
+
+
+def test_a_row_that_opens_others_is_a_menu_of_its_own():
+    chosen = []
+    tray = PystrayTray(chosen.append, toolkit())
+
+    async def work():
+        await tray.start()
+        tray.apply(TrayModel(rows=(MenuRow("claude/s1", "s1", rows=(MenuRow("jump:claude/s1", "Jump"),)),)))
+        await eventually(lambda: tray._icon and tray._icon.menu.items)
+        (row,) = tray._icon.menu.items
+        assert isinstance(row.action, Menu)
+        (inner,) = row.action.items
+        tray._icon.post(lambda: inner.action(tray._icon, inner))
+        await eventually(lambda: chosen)
+        return 0
+
+    assert tray.run(work) == 0
+    assert chosen == ["jump:claude/s1"]
 
 
 def test_work_that_ends_before_the_icon_appears_ends_the_icon_too():

@@ -9,8 +9,10 @@ import pytest
 
 from island.tray import dbusmenu, sni
 from island.tray.base import Health, open_tray
+from island.tray.entry import MenuRow, RowKind
+from island.tray.face import Face
 from island.tray.item import SIZES
-from island.tray.menu import Face, MenuRow, RowKind, TrayModel
+from island.tray.menu import TrayModel
 
 from .fakes import ITEM, MENU, Host
 from .stage import eventually, play
@@ -313,8 +315,7 @@ async def test_a_watcher_without_a_host_shows_nothing():
     host = Host()
     host.service.has_host = False
     async with host, tray_with() as (tray, _):
-        await eventually(lambda: host.item)
-        assert tray.health is Health.WAITING_FOR_HOST
+        await eventually(lambda: host.item and tray.health is Health.WAITING_FOR_HOST)
         host.service.has_host = True
         host.service.host_registered()
         await eventually(lambda: tray.health is Health.SHOWN)
@@ -384,3 +385,86 @@ def test_open_tray_runs_the_work_to_its_end():
 
     assert isinstance(tray, sni.SniTray)
     assert tray.run(work) == 7
+
+
+# -- what a row opens ---------------------------------------------------------------------------------------
+
+OPENING = replace(MODEL, rows=(
+    MenuRow("claude/s1", "one", rows=(MenuRow("jump:claude/s1", "Jump"), MenuRow("sure", "Told"))),
+    MenuRow("codex/s2", "two", rows=(MenuRow("jump:codex/s2", "Jump"), MenuRow("sure", "Told"))),
+))
+
+
+def opening(**texts):
+    """Return the same menu with other texts of the rows that `codex/s2` opens."""
+    one, two = OPENING.rows
+    return replace(OPENING, rows=(one, replace(two, rows=tuple(
+        replace(r, text=texts.get(r.key, r.text)) for r in two.rows))))
+
+
+@pytest.mark.usefixtures("bus")
+@play
+async def test_a_row_that_opens_others_is_a_submenu():
+    async with shown(OPENING) as (_, chosen, host):
+        (first, row), (second, _) = await host.layout()
+        assert row == {"label": "one", "enabled": True, "visible": True, "children-display": "submenu"}
+        assert await host.layout(["children-display"]) == [
+            (first, {"children-display": "submenu"}), (second, {"children-display": "submenu"})]
+        within = await host.layout(within=second)
+        assert [row["label"] for _, row in within] == ["Jump", "Told"]
+        assert (await host.menu("GetProperty", "is", first, "children-display"))[0].value == "submenu"
+        _, (_, _, children) = await host.menu("GetLayout", "iias", 0, 1, [])
+        assert [row.value[2] for row in children] == [[], []]
+        assert len((await host.menu("GetGroupProperties", "aias", [], []))[0]) == 7
+        assert await host.menu("AboutToShow", "i", second) == [False]
+        await host.event(within[0][0], "clicked")
+        await eventually(lambda: chosen == ["jump:codex/s2"])
+
+
+@pytest.mark.usefixtures("bus")
+@play
+async def test_a_new_text_of_an_inner_row_changes_in_place(monkeypatch):
+    monkeypatch.setattr(sni, "ICON_GAP", 0.01)
+    monkeypatch.setattr(dbusmenu, "TEXT_GAP", 0.01)
+    async with shown(OPENING) as (tray, _, host):
+        (_, _), (second, _) = await host.layout()
+        inner = (await host.layout(within=second))[1][0]
+        await host.event(0, "opened")
+        tray.apply(opening(sure="Inferred"))
+        ((changed, _),) = await eventually(lambda: host.heard("ItemsPropertiesUpdated"))
+        assert [(number, row["label"].value) for number, row in changed] == [(inner, "Inferred")]
+        assert host.heard("LayoutUpdated") == []
+
+
+@pytest.mark.usefixtures("bus")
+@play
+async def test_who_goes_into_a_submenu_still_looks_at_the_menu(monkeypatch):
+    monkeypatch.setattr(sni, "ICON_GAP", 0.01)
+    monkeypatch.setattr(dbusmenu, "LAYOUT_GAP", 0.01)
+    async with shown(OPENING) as (tray, _, host):
+        (first, _), _ = await host.layout()
+        await host.event(first, "opened")
+        tray.apply(with_rows("new"))
+        await asyncio.sleep(0.3)
+        await host.event(first, "closed")  # the menu that it opened from is still there
+        assert host.heard("LayoutUpdated") == []
+        await host.event(0, "closed")
+        await eventually(lambda: host.heard("LayoutUpdated"))
+
+
+@pytest.mark.usefixtures("bus")
+@play
+async def test_texts_change_at_most_once_a_second_and_the_last_is_shown():
+    async with shown(OPENING) as (tray, _, host):
+        began = asyncio.get_running_loop().time()
+        for number in range(60):
+            tray.apply(opening(sure=f"now {number}"))
+            await asyncio.sleep(0.03)
+        await eventually(lambda: _inner_text(host, "now 59"))
+        passed = asyncio.get_running_loop().time() - began
+        assert 1 <= len(host.heard("ItemsPropertiesUpdated")) <= passed / dbusmenu.TEXT_GAP + 2
+
+
+async def _inner_text(host, text):
+    told = [row["label"].value for changed, _ in host.heard("ItemsPropertiesUpdated") for _, row in changed]
+    return told[-1:] == [text]
