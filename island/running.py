@@ -18,6 +18,7 @@ from itertools import takewhile
 from typing import Any
 
 from island.agents import AGENTS
+from island.attention import GLANCE, Attention, LookedAt
 from island.look import homes, matters
 from island.manner import Ear
 from island.model import Snapshot, State
@@ -48,11 +49,11 @@ class Running:
     """Observes for as long as `run` runs, as the settings say.
 
     panes: read the text of terminals, where nothing else tells, whatever the settings say; exported: what is published
-    goes to other programs.
+    goes to other programs; looked_at: tells which processes the user looks at: what he sees waiting is not told.
     """
 
     def __init__(self, publish: Publish, where: Mapping[str, str] | None = None, *, panes: bool = False,
-                 exported: bool = False) -> None:
+                 exported: bool = False, looked_at: LookedAt | None = None) -> None:
         self.where = dict(where or homes())
         self.table = SystemTable(matters)
         self.terminals = Terminals()
@@ -61,6 +62,7 @@ class Running:
         self._exported = exported
         self._away = False
         self._trouble: dict[str, str] = {}
+        self._attention = Attention(looked_at) if looked_at else None
         now = time.time()
         self.observer = self._observe(now, self.wishes.seen)
         self.book = Book(since=now)
@@ -78,6 +80,8 @@ class Running:
             tasks.create_task(self.watch.run())
             tasks.create_task(self._follow_files())
             tasks.create_task(self._follow_processes())
+            if self._attention:
+                tasks.create_task(self._follow_the_user(self._attention))
 
     def publish_now(self) -> None:
         """Tell what is known now, whether it changed or not: something else than the evidence did."""
@@ -161,6 +165,17 @@ class Running:
         if titled or read or self.terminals.places:
             seen = await asyncio.to_thread(self.terminals.poll, titled, read)
             self.observer.terminals(seen.titles, seen.screens, time.time())
+
+    async def _follow_the_user(self, attention: Attention) -> None:
+        while True:
+            await asyncio.sleep(GLANCE)
+            async with self._contained("looking at what the user looks at"):
+                sessions = self.observer.sessions
+                seen = await attention.seen(sessions) if not self.ear.away else []
+                for key in seen:
+                    sessions.mark_seen(key)
+                if seen:
+                    self._tell(time.time())
 
     @contextlib.asynccontextmanager
     async def _contained(self, what: str) -> AsyncIterator[None]:

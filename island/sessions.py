@@ -146,6 +146,11 @@ class Sessions:
             kept = dict(islice(self.seen.items(), max(0, len(self.seen) - MOST_SEEN), None))
             self.seen = {**kept, _matter(key, verdict): None}
 
+    def unseen(self) -> list[Key]:
+        """Return the sessions of the user's own that wait for him, or may, without his having looked at them."""
+        return [key for key, verdict in self.verdicts.items() if verdict.state in (State.YOUR_TURN, State.STALLED)
+                and not self._is_seen(key) and self.held[key].fact("role") in ("", Role.PERSON)]
+
     def processes(self, key: Key) -> tuple[int, ...]:
         """Return the living processes in which the user sees a session, likeliest first."""
         return seen_in(self.held[key]) if key in self.held else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -140,6 +141,22 @@ async def call(bus: MessageBus, peer: Peer, member: str, signature: str = "", *b
         text = reply.body[0] if reply.body else reply.error_name
         raise BusError(f"{peer.name} {member}: {text}", reply.error_name or "")
     return reply.body
+
+
+def ask(peer: Peer, member: str, signature: str = "", *body: Any) -> list[Any]:
+    """Call a method once, on a connection of its own, outside any event loop; raises BusError only."""
+
+    async def once() -> list[Any]:
+        bus = await connect()
+        try:
+            return await call(bus, peer, member, signature, *body)
+        finally:
+            bus.disconnect()
+            with contextlib.suppress(OSError, EOFError, TimeoutError):
+                async with asyncio.timeout(1):  # the socket is closed on the way
+                    await bus.wait_for_disconnect()  # type: ignore[no-untyped-call]
+
+    return asyncio.run(once())
 
 
 async def listen(bus: MessageBus, peer: Peer, member: str, heard: Callable[[Message], None],
