@@ -6,21 +6,36 @@ import argparse
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
+from island.cli.actions import Actions
 from island.cli.watch import Screen
 from island.desktop import notify
 from island.desktop.away import open_away
+from island.desktop.focus import Focus
 from island.desktop.notify import open_notifier
 from island.instance import Instance, LockError, RunsAlreadyError
-from island.model import Snapshot
+from island.model import Reason, Snapshot
 from island.notices import Notice, Withdraw
+from island.quiet import MUTE_SESSION
 from island.running import Running, Spoken, until_told
 from island.tray.base import Health, open_tray
-from island.tray.menu import QUIT, SEEN, SHOW, model
+from island.tray.entry import JUMP, QUIT, SEEN_ONE, SHOW
+from island.tray.listing import needs
+from island.tray.menu import EAR, model
 
 log = logging.getLogger(__name__)
+
+#: What island tried, by the verb of the action, for a sentence that says it failed.
+ATTEMPTS: Mapping[str, str] = {
+    "jump": "show the session", "explain": "show the explanation", "copy": "copy the id", "folder": "open the folder",
+    "settings": "open the settings", "quiet-hours": "open the settings", "doctor": "show what the doctor says",
+    "about": "show what it is", "seen": "mark it seen",
+}
+
+#: Seconds that such a sentence stays.
+READING = 15.0
 
 #: Seconds that a tray may take to appear at login before it counts as absent.
 PATIENCE = 5.0
@@ -52,11 +67,15 @@ class Desk:
         self._tasks: set[asyncio.Task[None]] = set()
         self._over = asyncio.Event()
         self._screen: Screen | None = None
+        self._actions: Actions | None = None
+        self._words = 0
+        self._first = ""  # the session that needs the user most, if one does
 
     async def work(self) -> int:
         """Observe and show, until told to end."""
         self._over = asyncio.Event()
-        self.running = Running(self._publish, panes=self._panes)
+        self.running = Running(self._publish, panes=self._panes, looked_at=Focus().look)
+        self._actions = Actions(self.running)
         await self.tray.start()
         await self._notifier.start()
         await self._away.start()
@@ -68,6 +87,7 @@ class Desk:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await self._away.stop()
+            self._actions.leave()
             await self._notifier.stop()
             await self.tray.stop()
         return 0
@@ -75,7 +95,8 @@ class Desk:
     # -- out --------------------------------------------------------------------------------------------------
 
     def _publish(self, snapshot: Snapshot, spoken: Spoken) -> None:
-        self.tray.apply(model(snapshot, snapshot.at))
+        self.tray.apply(model(snapshot, snapshot.at, self.running.ear if self.running else EAR))
+        self._first = next((f"{row.agent}/{row.session}" for row in snapshot.rows if needs(row)), "")
         for one in spoken:
             self._begin(self._say(one))
         if self._screen:
@@ -117,21 +138,44 @@ class Desk:
 
     # -- in ---------------------------------------------------------------------------------------------------
 
-    def _chosen(self, key: str) -> None:
-        """Do what was chosen in the menu: silence something, or mark a session's row seen."""
-        if key == QUIT:
+    def _chosen(self, action: str) -> None:
+        """Do what was chosen in the menu; a click on the icon itself shows the session that needs the user most."""
+        if action == QUIT:
             self._over.set()
-        elif self.running and key != SHOW and not self.running.silence(key):
-            self._seen(lambda name: key in (SEEN, name))
+        elif action == SHOW:
+            self._act(JUMP + self._first if self._first else "")
+        else:
+            self._act(action)
 
-    def _answered(self, key: str, _: str) -> None:
-        """Take a click on a notice as having seen what it speaks for."""
-        shown = self.running.book.shown if self.running else {}
-        self._seen({key, *(name for name, (_, notice) in shown.items() if notice == key)}.__contains__)
+    def _answered(self, key: str, action: str) -> None:
+        """Do what was chosen on a notice: show its session, the first of many, or mute it."""
+        if self.running is None or key == notify.WORD:
+            return
+        names = [name for name, (_, notice) in self.running.book.shown.items() if notice == key]
+        first = next((name for name in names if name.endswith("/" + key.partition(":")[2])), key)
+        if action == notify.MUTE:
+            self._act(MUTE_SESSION + first)
+        else:
+            self._act(SEEN_ONE + first)
+            self._act(JUMP + first)
 
-    def _seen(self, wanted: Callable[[str], bool]) -> None:
-        if self.running:
-            sessions = self.running.observer.sessions
-            for key in filter(lambda key: wanted("/".join(key)), sessions.verdicts):
-                sessions.mark_seen(key)
-            self.running.publish_now()
+    def _act(self, action: str) -> None:
+        if self.running and self._actions and not self.running.silence(action) and self._actions.knows(action):
+            self._begin(self._do(self._actions, action))
+
+    async def _do(self, actions: Actions, action: str) -> None:
+        """Do something, and say what stood in the way if anything did."""
+        try:
+            word = await actions.do(action)
+        except Exception as error:  # what one action meets must not end the others
+            log.exception("%s failed", action)
+            word = f"{type(error).__name__}: {error}"
+        if word:
+            log.info("%s: %s", action, word)
+            title = f"island could not {ATTEMPTS[action.partition(':')[0]]}"
+            self._words += 1
+            mine = self._words
+            await self._notifier.show(Notice(notify.WORD, "island", "", Reason.SEEN, title, word))
+            await asyncio.sleep(READING)
+            if mine == self._words:  # else a newer one stands in its place
+                await self._notifier.withdraw(notify.WORD)

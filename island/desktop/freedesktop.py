@@ -12,12 +12,12 @@ from dbus_fast import Message, Variant
 from dbus_fast.aio import MessageBus
 
 from island.desktop.bus import BUS, BusError, Peer, call, keep, listen, owner
-from island.desktop.notify import BUTTONS, SEEN, TITLE_WIDTH, Health, OnNoticeAction, lines
+from island.desktop.notify import BUTTONS, SHOW, TITLE_WIDTH, Health, OnNoticeAction, actions, lines
 from island.manner import Sound, Urgency
 from island.notices import Notice
 from island.text import markup, safe
+from island.tray.face import face_of
 from island.tray.icon import draw
-from island.tray.menu import face_of
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +27,13 @@ DAEMON = Peer(_NAME, "/org/freedesktop/Notifications", _NAME)
 #: Our words in the daemon's numbers, and in the names of the freedesktop sound theme.
 URGENCIES: Mapping[Urgency, int] = {Urgency.LOW: 0, Urgency.NORMAL: 1, Urgency.CRITICAL: 2}
 SOUNDS: Mapping[Sound, str] = {Sound.ASK: "dialog-question", Sound.DONE: "complete", Sound.TROUBLE: "dialog-warning"}
+
+#: A click on the text. Some daemons make a button of it as well, and then need no other that shows; of those with these
+#: names it is known that they do not.
+DEFAULT = "default"
+PLAIN_DAEMONS = frozenset({"gnome-shell", "plasma", "dunst", "mako", "swaync", "cinnamon"})
+PLAIN_DEFAULT = "x-island-plain-default"
+
 PICTURE_SIZE = 48
 GOODBYE = 1.0
 
@@ -129,14 +136,19 @@ class FreedesktopNotifier:
 
     async def _read_abilities(self, bus: MessageBus) -> frozenset[str]:
         if self._abilities is None:
-            self._abilities = frozenset((await call(bus, DAEMON, "GetCapabilities"))[0])
+            able = (await call(bus, DAEMON, "GetCapabilities"))[0]
+            try:
+                name = str((await call(bus, DAEMON, "GetServerInformation"))[0])
+            except BusError:
+                name = ""
+            self._abilities = frozenset([*able, *([PLAIN_DEFAULT] if name.casefold() in PLAIN_DAEMONS else [])])
         return self._abilities
 
     def _acted(self, message: Message) -> None:
-        number, _ = message.body
+        number, action = message.body
         for key, (live, _) in self._live.items():
             if live == number:
-                asyncio.get_running_loop().call_soon(self._on_action, key, SEEN)
+                asyncio.get_running_loop().call_soon(self._on_action, key, SHOW if action == DEFAULT else action)
 
     def _closed(self, message: Message) -> None:
         number = message.body[0]
@@ -148,8 +160,7 @@ def _arguments(notice: Notice, replaces: int, abilities: frozenset[str]) -> tupl
     body = lines(notice.body)
     # Elsewhere escapes would be shown as they are; but some daemons read markup without saying so.
     body = markup(body) if "body-markup" in abilities else body.replace("<", "\u2039")
-    # "default" is a click on the text; some daemons make a button of it as well, so there is no other.
-    actions = ["default", BUTTONS[SEEN]]
+    title = notice.title if "body" in abilities else ": ".join(filter(None, (notice.title, body.partition("\n")[0])))
     hints = {
         "desktop-entry": Variant("s", "island"),
         "category": Variant("s", "im.received"),
@@ -157,9 +168,18 @@ def _arguments(notice: Notice, replaces: int, abilities: frozenset[str]) -> tupl
         "image-data": Variant("(iiibiiay)", _picture(notice)),
         **_sound(notice.sound),
     }
-    # A daemon without actions may turn them into a dialog that stays in the way.
-    offered = actions if "actions" in abilities else []
-    return "island", replaces, "", safe(notice.title, TITLE_WIDTH), body, offered, hints, -1
+    return "island", replaces, "", safe(title, TITLE_WIDTH), body, _offered(notice, abilities), hints, -1
+
+
+def _offered(notice: Notice, abilities: frozenset[str]) -> list[str]:
+    """Return the actions, each with its text; a daemon without any may turn them into a dialog that is in the way."""
+    keys = actions(notice) if "actions" in abilities else ()
+    offered = [(key, BUTTONS[key]) for key in keys]
+    if keys and PLAIN_DEFAULT in abilities:
+        offered.insert(0, (DEFAULT, BUTTONS[SHOW]))
+    elif keys:
+        offered[0] = (DEFAULT, BUTTONS[SHOW])
+    return [text for pair in offered for text in pair]
 
 
 def _sound(sound: Sound) -> dict[str, Variant]:

@@ -14,8 +14,11 @@ from island.text import safe
 OnNoticeAction = Callable[[str, str], None]
 
 #: Actions on a notice. An observer never answers for the user, so there is no other.
-SEEN = "seen"
-BUTTONS: Mapping[str, str] = {SEEN: "Mark seen"}
+SHOW, MUTE = "show", "mute"
+BUTTONS: Mapping[str, str] = {SHOW: "Show", MUTE: "Mute"}
+
+#: A word that island itself has for the user, which is about no session.
+WORD = "island/word"
 
 TITLE_WIDTH, BODY_WIDTH = 80, 200
 MOST_LINES = 6
@@ -24,6 +27,13 @@ MOST_LINES = 6
 def lines(body: str) -> str:
     """Return a notice's body made safe, line by line: a merged one names each session on its own."""
     return "\n".join(safe(line, BODY_WIDTH) for line in body.strip().splitlines()[:MOST_LINES])
+
+
+def actions(notice: Notice) -> tuple[str, ...]:
+    """Return what can be done on a notice: a merged one shows its first session, and mutes none of the many."""
+    if notice.key == WORD:
+        return ()
+    return (SHOW, MUTE) if len(notice.sessions) < 2 else (SHOW,)
 
 
 class Health(StrEnum):

@@ -13,12 +13,12 @@ from typing import Any
 
 from platformdirs import user_state_path
 
-from island.desktop.notify import BUTTONS, SEEN, TITLE_WIDTH, Health, OnNoticeAction, lines
+from island.desktop.notify import BUTTONS, SHOW, TITLE_WIDTH, Health, OnNoticeAction, actions, lines
 from island.manner import Sound
 from island.notices import Notice
 from island.text import safe
+from island.tray.face import Face
 from island.tray.icon import draw
-from island.tray.menu import Face
 
 log = logging.getLogger(__name__)
 
@@ -112,11 +112,12 @@ class PortableNotifier:
             # macOS calls back on the main thread, where the loop is not.
             return partial(loop.call_soon_threadsafe, act, action)
 
+        wanted = [(action, BUTTONS[action]) for action in actions(notice)]
         return Notification(
             title, body,
             identifier=_identifier(key),
-            buttons=tuple(Button(text, chosen(action), action) for action, text in BUTTONS.items()),
-            on_clicked=chosen(SEEN),
+            buttons=tuple(Button(text, chosen(action), action) for action, text in wanted),
+            on_clicked=chosen(SHOW) if wanted else None,
             urgency=Urgency(notice.urgency.value),
             sound=Named(name=name) if name else None,
         )

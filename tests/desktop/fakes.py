@@ -100,9 +100,9 @@ class Host(Peer):
         (answer,) = await self.call(self.item, (target[0], PROPERTIES), "GetAll", "s", target[1])
         return {name: value.value for name, value in answer.items()}
 
-    async def layout(self, names=()):
-        """Return the rows as (number, properties)."""
-        _, root = await self.call(self.item, MENU, "GetLayout", "iias", 0, -1, list(names))
+    async def layout(self, names=(), within=0):
+        """Return the rows of the menu, or those that one row opens, as (number, properties)."""
+        _, root = await self.call(self.item, MENU, "GetLayout", "iias", within, -1, list(names))
         return [(row.value[0], plain(row.value[1])) for row in root[2]]
 
     async def labels(self):
@@ -129,6 +129,7 @@ class NotificationService(ServiceInterface):
     def __init__(self, abilities):
         super().__init__("org.freedesktop.Notifications")
         self.abilities = list(abilities)
+        self.server = "fake"
         self.live: dict[int, dict[str, Any]] = {}
         self.log = []
         self.count = 0
@@ -136,6 +137,10 @@ class NotificationService(ServiceInterface):
     @dbus_method("GetCapabilities")
     def get_capabilities(self) -> Texts:
         return self.abilities
+
+    @dbus_method("GetServerInformation")
+    def get_server_information(self) -> Annotated[list[str], DBusSignature("ssss")]:
+        return [self.server, "island's tests", "1", "1.2"]
 
     @dbus_method("Notify")
     def notify(  # noqa: PLR0917

@@ -7,7 +7,7 @@ import pytest
 
 from island.desktop import bus as session_bus
 from island.desktop.freedesktop import FreedesktopNotifier
-from island.desktop.notify import Health, open_notifier
+from island.desktop.notify import WORD, Health, open_notifier
 from island.manner import Sound, Urgency
 from island.model import Reason
 from island.notices import Notice
@@ -51,7 +51,7 @@ async def test_a_notice_is_shown_with_its_buttons_hints_and_picture():
         assert len(pixels) == height * stride
         assert shown == {
             "app": "island", "summary": "claude needs permission", "body": "web_shop", "replaces": 0,
-            "actions": ["default", "Mark seen"],
+            "actions": ["default", "Show", "mute", "Mute"],
             "hints": {"desktop-entry": "island", "category": "im.received", "urgency": 1,
                       "suppress-sound": True},
         }
@@ -116,13 +116,49 @@ async def test_a_notice_that_the_user_closed_is_shown_anew_and_not_closed_again(
 
 @pytest.mark.usefixtures("bus")
 @play
-async def test_a_click_names_the_notice_and_marks_it_seen():
+async def test_a_click_names_the_notice_and_asks_to_show_it():
     async with ready() as (notices, chosen, daemon):
         await notices.show(replace(NOTICE, key="codex/s9"))
         await notices.show(NOTICE)
         daemon.act(2, "default")
-        await eventually(lambda: chosen == [("claude/s1", "seen")])
+        await eventually(lambda: chosen == [("claude/s1", "show")])
         assert list(notices._live) == ["codex/s9"]
+
+
+@pytest.mark.usefixtures("bus")
+@play
+async def test_a_button_names_its_action():
+    async with ready() as (notices, chosen, daemon):
+        await notices.show(NOTICE)
+        daemon.act(1, "mute")
+        await eventually(lambda: chosen == [("claude/s1", "mute")])
+
+
+@pytest.mark.usefixtures("bus")
+@pytest.mark.parametrize(("name", "sessions", "key", "actions"), [
+    ("Xfce Notify Daemon", ("s1",), "claude/s1", ["default", "Show", "mute", "Mute"]),
+    ("dunst", ("s1",), "claude/s1", ["default", "Show", "show", "Show", "mute", "Mute"]),
+    ("Plasma", ("s1", "s2"), "island/many:s1", ["default", "Show", "show", "Show"]),
+    ("Plasma", (), WORD, []),
+])
+@play
+async def test_buttons_are_those_that_the_daemon_and_the_notice_have_room_for(name, sessions, key, actions):
+    async with Daemon() as daemon, notifier() as (notices, _):
+        daemon.service.server = name
+        await eventually(lambda: notices.health is Health.READY)
+        notices._abilities = None  # it may have asked before it had its name
+        await notices.show(replace(NOTICE, key=key, sessions=sessions))
+        assert daemon.live[1]["actions"] == actions
+
+
+@pytest.mark.usefixtures("bus")
+@play
+async def test_a_daemon_that_shows_titles_only_gets_the_first_line_in_it():
+    async with ready("actions") as (notices, _, daemon):
+        await notices.show(replace(NOTICE, body="web_shop\nmore"))
+        await notices.show(replace(NOTICE, key="claude/s2", body=""))
+        assert [n["summary"] for n in daemon.live.values()] == [
+            "claude needs permission: web_shop", "claude needs permission"]
 
 
 @pytest.mark.usefixtures("bus")
@@ -134,7 +170,7 @@ async def test_another_programs_notice_is_none_of_our_business():
         daemon.service.closed(77, 2)
         daemon.act(1, "default")
         await eventually(lambda: chosen)
-        assert chosen == [("claude/s1", "seen")]
+        assert chosen == [("claude/s1", "show")]
 
 
 @pytest.mark.usefixtures("bus")

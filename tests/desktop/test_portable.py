@@ -110,10 +110,10 @@ async def test_a_notice_is_shown_replaced_clicked_and_withdrawn(tmp_path):
     live = notices._native.live
     ((identifier, shown),) = live.items()
     assert (shown.title, shown.message, len(identifier)) == ("claude needs permission", "b", 32)
-    assert [(b.identifier, b.title) for b in shown.buttons] == [("seen", "Mark seen")]
+    assert [(b.identifier, b.title) for b in shown.buttons] == [("show", "Show"), ("mute", "Mute")]
     await asyncio.to_thread(shown.on_clicked)  # on macOS the main thread calls
-    await asyncio.to_thread(shown.buttons[0].on_pressed)
-    await eventually(lambda: chosen == [("claude/s1", "seen"), ("claude/s1", "seen")])
+    await asyncio.to_thread(shown.buttons[1].on_pressed)
+    await eventually(lambda: chosen == [("claude/s1", "show"), ("claude/s1", "mute")])
     await notices.show(NOTICE)
     await notices.withdraw(NOTICE.key)
     await notices.withdraw(NOTICE.key)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from island.tray import icon
-from island.tray.menu import Face
+from island.tray.face import Face
 
-from .desk import FIRST_ROW, ICON, ROW, Desk
-from .stage import wait_until
+from .desk import FIRST_ROW, ICON, Desk
+from .stage import need, wait_until
 
 pytestmark = pytest.mark.desktop
 
@@ -23,19 +23,17 @@ SESSION = "0bc18d25-5fb3-46dc-a258-f95d3825818f"
 class Agent:
     """What Claude Code writes, for a process that really runs."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home / ".claude"
-        self.process = subprocess.Popen(["sleep", "600"])
-        ticks = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    def __init__(self, home: Path, pid: int) -> None:
+        self.home, self.pid = home / ".claude", pid
         self.started = time.time()
-        self.guard = ticks
+        self.guard = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
 
     def live(self, status: str, **more: str) -> None:
         now = int(time.time() * 1000)
-        record = {"pid": self.process.pid, "sessionId": SESSION, "cwd": "/home/dev/web_shop", "procStart": self.guard,
+        record = {"pid": self.pid, "sessionId": SESSION, "cwd": "/home/dev/web_shop", "procStart": self.guard,
                   "startedAt": int(self.started * 1000), "entrypoint": "cli", "status": status,
                   "statusUpdatedAt": now, "updatedAt": now, **more}
-        place = self.home / f"sessions/{self.process.pid}.json"
+        place = self.home / f"sessions/{self.pid}.json"
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(json.dumps(record))
 
@@ -67,10 +65,12 @@ def desk(tmp_path):
 
 @pytest.fixture
 def agent(desk):
-    agent = Agent(Path(desk.environment["HOME"]))
+    process = subprocess.Popen(["sleep", "600"])
+    agent = Agent(Path(desk.environment["HOME"]), process.pid)
+    agent.process = process
     yield agent
-    agent.process.kill()
-    agent.process.wait()
+    process.kill()
+    process.wait()
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_what_an_agent_writes_is_seen_told_and_put_away(desk, agent, island):
 
     desk.click(*ICON)
     wait_until(lambda: desk.pixel(2, FIRST_ROW) != "000000")
-    desk.click(80, FIRST_ROW + ROW + 1)
+    desk.press("Down", "Right", "Down", "Return")  # what its row opens: to its terminal, and below that: seen
     sees(desk, Face.CALM)
     wait_until(lambda: desk.windows("dunst") == 0)
 
@@ -130,3 +130,82 @@ def test_doctor_finds_a_tray_and_a_daemon_and_shows_a_notice(desk):
     told, _ = doctor.communicate()
     assert "ok    tray: it takes icons (StatusNotifierItem)\nok    notices: ready\nok    trial notice: sent\n" in told
     wait_until(lambda: desk.windows("dunst") == 0)
+
+
+# -- the user's terminals -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def terminals(desk, tmp_path):
+    """A window manager, and terminals: opened by name, each with the process that runs in it."""
+    need("openbox", "xterm", "dunstctl")
+    desk.start("wm", "openbox")
+    manages = ["xdotool", "get_desktop"]  # only a window manager knows
+    wait_until(lambda: subprocess.run(manages, env=desk.environment, capture_output=True, check=False).returncode == 0)
+
+    def terminal(name):
+        told = tmp_path / name
+        desk.start(name, "xterm", "-geometry", "40x10+100+200", "-T", name, "-e", "sh", "-c",
+                   f"echo $$ > {told}.new; mv {told}.new {told}; exec sleep 600")
+        wait_until(told.exists)
+        wait_until(lambda: in_front(desk) == name)
+        return int(told.read_text())
+
+    return terminal
+
+
+def in_front(desk):
+    """Return the title of the window that has the keyboard."""
+    done = subprocess.run(["xdotool", "getactivewindow", "getwindowname"], env=desk.environment, capture_output=True,
+                          text=True, check=False)
+    return done.stdout.strip()
+
+
+def told(desk):
+    """Count the notices that are no more on the screen, but were."""
+    done = subprocess.run(["dunstctl", "count", "history"], env=desk.environment, capture_output=True, check=True)
+    return int(done.stdout)
+
+
+def test_a_click_on_a_notice_brings_the_terminal_and_who_looks_at_it_is_not_told(desk, terminals, island):
+    agent = Agent(Path(desk.environment["HOME"]), terminals("agent"))
+    terminals("other")
+    sees(desk, Face.IDLE)
+    agent.prompt("p1")
+    sees(desk, Face.WORKING)
+    agent.answer()
+    sees(desk, Face.DONE)
+    wait_until(lambda: desk.windows("dunst") == 1)
+    desk.click(900, 70, 2)  # dunst acts on the middle button
+    wait_until(lambda: in_front(desk) == "agent")
+    sees(desk, Face.CALM)
+    wait_until(lambda: desk.windows("dunst") == 0)
+
+    before = told(desk)
+    agent.prompt("p2")
+    sees(desk, Face.WORKING)
+    agent.answer()
+    sees(desk, Face.CALM)
+    assert (desk.windows("dunst"), told(desk)) == (0, before)
+
+    agent.prompt("p3")
+    sees(desk, Face.WORKING)
+    terminals("third")
+    agent.live("waiting", waitingFor="permission prompt")
+    sees(desk, Face.YOUR_TURN)
+    wait_until(lambda: desk.windows("dunst") == 1)
+    desk.click(*ICON)
+    wait_until(lambda: desk.pixel(2, FIRST_ROW) != "000000")
+    desk.press("Down", "Right", "Return")
+    wait_until(lambda: in_front(desk) == "agent")
+    sees(desk, Face.CALM)
+
+
+def test_what_cannot_be_done_is_said(desk, agent, island):
+    sees(desk, Face.IDLE)
+    agent.prompt("p1")
+    sees(desk, Face.WORKING)
+    desk.click(*ICON)
+    wait_until(lambda: desk.pixel(2, FIRST_ROW) != "000000")
+    desk.press("Down", "Right", "Return")
+    wait_until(lambda: desk.windows("dunst") == 1)
