@@ -14,10 +14,14 @@ _JOINERS = "\u200c\u200d"
 #: Dropped: controls, format characters (all bidi marks among them) and lone surrogates, which D-Bus refuses.
 _DROPPED = frozenset({"Cc", "Cf", "Cs"})
 
+#: Texts up to this length are looked at whole: most have nothing in them to drop, which is seen at once.
+PLAIN = 200
+
 
 def safe(text: str, width: int = 60) -> str:
     """Return at most `width` characters of `text`, on one line, with nothing in it that acts on a display."""
-    kept = "".join(islice(_kept(text), width + 1))
+    plain = len(text) <= PLAIN and text.isascii() and text.isprintable() and "  " not in text
+    kept = text.strip(" ") if plain else "".join(islice(_kept(text), width + 1))
     if len(kept) > width:
         kept = kept[: width - 1].rstrip(" " + _JOINERS) + "…"
     return kept.rstrip(" ")

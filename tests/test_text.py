@@ -25,6 +25,11 @@ def test_safe_text_is_left_alone(text, width):
     assert safe(once, width) == once
 
 
+@given(st.text(st.characters(max_codepoint=127), max_size=300), st.integers(1, 80))
+def test_what_is_dropped_leaves_no_trace(text, width):
+    assert safe(text + "\u202e", width) == safe(text, width)
+
+
 @given(st.text(st.characters(categories=["L", "N", "P", "S"]), max_size=60))
 def test_ordinary_text_is_left_alone(text):
     assert safe(text) == text

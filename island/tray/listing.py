@@ -26,11 +26,14 @@ _COUNTED = ("waiting", "interrupted", "stalled", "working", "already seen")
 
 def sessions(rows: Sequence[Row], now: float, ear: Ear) -> Iterator[MenuRow]:
     """Yield the lines of sessions, which come by urgency."""
-    few = len(rows) <= MOST_ROWS
-    alone = rows if few else [row for row in rows if face(row) in TOLD][:MOST_ROWS]
+    if len(rows) <= MOST_ROWS:
+        alone, others = list(rows), list[Row]()
+    else:
+        urgent = sorted(rows, key=lambda row: face(row) not in TOLD)  # stable
+        most = min(MOST_ROWS, sum(face(row) in TOLD for row in rows))
+        alone, others = urgent[:most], urgent[most:]
     yield from (_session(row, now, ear) for row in alone)
-    if not few:
-        yield from _folds([row for row in rows if row not in alone], now, ear)
+    yield from _folds(others, now, ear)
 
 
 def _session(row: Row, now: float, ear: Ear) -> MenuRow:

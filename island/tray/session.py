@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
+from functools import lru_cache
 from textwrap import wrap
 
 from island.manner import Ear
@@ -28,7 +29,7 @@ def _known(row: Row, zone: tzinfo | None) -> Iterator[MenuRow]:
     yield heading("sure", safe(_sure(row, zone), WIDTH))
     if used := " · ".join(part for part in (row.model, context(row)) if part):
         yield heading("model", safe(used, WIDTH))
-    for number, text in enumerate(_blind(row)):
+    for number, text in enumerate(_blind(row.blind)):
         yield heading(f"blind:{number}", text)
 
 
@@ -60,8 +61,9 @@ def _short(tokens: int) -> str:
     return f"{round(tokens / 1000)}k" if tokens >= 1000 else str(tokens)
 
 
-def _blind(row: Row) -> list[str]:
-    lines = [text for blind in row.blind for text in wrap(f"Invisible: {safe(blind, 200)}", WIDTH)]
+@lru_cache(maxsize=64)  # one for each agent
+def _blind(invisible: tuple[str, ...]) -> list[str]:
+    lines = [text for blind in invisible for text in wrap(f"Invisible: {safe(blind, 200)}", WIDTH)]
     return lines if len(lines) <= MOST_BLIND else [*lines[:MOST_BLIND - 1], "…"]
 
 

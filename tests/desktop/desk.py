@@ -90,6 +90,10 @@ class Desk:
         self.start("panel", "xfce4-panel", "--disable-wm-check")
         wait_until(lambda: self.has_owner(WATCHER))
 
+    def pid(self, name: str) -> int:
+        """Return the process of a program by its name here."""
+        return self._running[name].pid
+
     def kill_panel(self) -> None:
         """Have the panel crash, with its plugins. (A polite end would make it forget the tray plugin.)"""
         self._end("panel")
