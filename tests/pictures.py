@@ -51,7 +51,9 @@ def menu(path: Path) -> None:
             wait_until(lambda: desk.windows("dunst") == 1 and time.monotonic() - began > 8, deadline=30)
             desk.click(*ICON)
             wait_until(lambda: desk.pixel(2, 60) != "000000")
-            desk.screenshot(path, "1000x200+0+0")
+            desk.press("Down", "Right")
+            wait_until(lambda: desk.pixel(700, 60) != "000000", deadline=10)
+            desk.screenshot(path, "1000x345+0+0")
         finally:
             demo.terminate()
             demo.wait()
