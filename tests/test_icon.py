@@ -54,6 +54,25 @@ def test_faces_stay_apart_in_grey(size, panel):
         assert difference(pictures[one], pictures[other]) > size * size / 16, (one, other)
 
 
+#: What is left of colours for those who lack one kind of cone (Machado, Oliveira and Fernandes 2009).
+EYES = {
+    "protanopia": (0.152, 1.053, -0.205, 0, 0.115, 0.786, 0.099, 0, -0.004, -0.048, 1.052, 0),
+    "deuteranopia": (0.367, 0.861, -0.228, 0, 0.280, 0.673, 0.047, 0, -0.012, 0.043, 0.969, 0),
+    "tritanopia": (1.256, -0.077, -0.179, 0, -0.078, 0.931, 0.148, 0, 0.005, 0.691, 0.304, 0),
+}
+
+
+@pytest.mark.parametrize("eyes", EYES)
+@pytest.mark.parametrize("panel", ["dark", "light"])
+@pytest.mark.parametrize("size", [16, 22, 48])
+def test_faces_stay_apart_for_the_colour_blind(size, panel, eyes):
+    pictures = {face: on_panel(draw(face, size), PANELS[panel]).convert("RGB", EYES[eyes]) for face in FACES}
+    for one, other in combinations(FACES, 2):
+        red, green, blue = ImageChops.difference(pictures[one], pictures[other]).split()
+        apart = ImageChops.lighter(ImageChops.lighter(red, green), blue).histogram()
+        assert sum(apart[40:]) > size * size / 16, (one, other)
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_faces_stay_apart_by_shape_alone(size):
     shapes = {face: draw(face, size, template=True).getchannel("A") for face in FACES}
