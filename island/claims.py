@@ -10,7 +10,22 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from island.leases import FREED, GRACE, HUSHED, LAST_WORDS
-from island.model import AFRESH, AGAIN, KEYLESS, PERHAPS, TURN_BOUND, Event, Kind, Reason, Session, Sure, place
+from island.model import (
+    AFRESH,
+    AGAIN,
+    HOOK,
+    KEYLESS,
+    PERHAPS,
+    TURN_BOUND,
+    Event,
+    Kind,
+    Reason,
+    Session,
+    Sure,
+    newest,
+    place,
+)
+from island.news import asked, heard, news
 
 #: Source of a LIVE event that was read from the title of a terminal.
 TITLE = "terminal title"
@@ -51,7 +66,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A session's registers, read once: the turn, its end if it stands, the owner and its life."""
+    """A session's registers, read once: the turn, its end if it stands, the owner and its life.
+
+    last, over: as the history tells, or newer and by a hook; asked: the open dialog of which only hooks tell.
+    """
 
     session: Session
     prompt: Event | None
@@ -61,6 +79,7 @@ class View:
     gone: Event | None
     live: Event | None
     spans: tuple[Event, ...]
+    asked: Event | None = None
 
     @property
     def turn(self) -> str:
@@ -72,6 +91,8 @@ class View:
     @property
     def began(self) -> float:
         """Return when the newest turn began, or when it is first heard of."""
+        if self.last and self.last.kind is Kind.PROMPT:
+            return self.last.at
         return self.prompt.at if self.prompt else self.last.at if self.last else 0.0
 
     @property
@@ -84,10 +105,6 @@ class View:
         return [span for span in self.spans if span.word in words]
 
 
-def _newest(*events: Event | None) -> Event | None:
-    return max((e for e in events if e), key=place, default=None)
-
-
 def view(session: Session) -> View:
     """Read a session's registers once."""
     end, prompt, answer = session.get(Kind.END), session.get(Kind.PROMPT), session.get(Kind.ANSWER)
@@ -95,22 +112,23 @@ def view(session: Session) -> View:
         prompt, keyless = session.get(Kind.PROMPT, KEYLESS), session.get(Kind.ANSWER, KEYLESS)
         unseen = keyless and keyless.turn and (prompt is None or prompt.turn != keyless.turn)
         answer = answer or (None if unseen else keyless)
-    end = _newest(end, _timeless_end(session, prompt))
-    prompt = _as_first_written(session, prompt, _newest(end, answer))
+    end = newest(end, _timeless_end(session, prompt))
+    prompt = _as_first_written(session, prompt, newest(end, answer))
     answer = None if _cut_off(answer, prompt, end) else answer
     afresh = session.get(Kind.END, AFRESH)
     if afresh and (prompt is None or _before(prompt, afresh)):
         prompt, end = None, afresh
     progress = session.get(Kind.PROGRESS)
     progress = None if progress and is_copy(session, progress) else _standing(progress, prompt, end)
-    last = _newest(prompt, progress, end, answer)
+    told = newest(prompt, progress, end, answer)
+    last = newest(told, news(session, prompt, told))
     over = last if last and last.kind in (Kind.END, Kind.ANSWER) else None
     owner, gone = _owner(session, last)
     live = _live(session, owner) if owner and gone is None else None
     since = owner.number if owner else 0.0
     spans = sorted((e for e in session.every(Kind.OPENED) if _is_open(session, e, prompt, since)),
                    key=_by_place_and_key)
-    return View(session, prompt, last, over, owner, gone, live, tuple(spans))
+    return View(session, prompt, last, over, owner, gone, live, tuple(spans), asked(session, prompt, told, since))
 
 
 def _as_first_written(session: Session, prompt: Event | None, done: Event | None) -> Event | None:
@@ -195,7 +213,7 @@ def _owner(session: Session, last: Event | None) -> tuple[Event | None, Event | 
 
 def _live(session: Session, owner: Event) -> Event | None:
     """Return what a process itself says of the session; a source that says nothing now hides no other."""
-    return _newest(*(e for e in session.every(Kind.LIVE) if e.text == owner.key and e.word))
+    return newest(*(e for e in session.every(Kind.LIVE) if e.text == owner.key and e.word))
 
 
 def _calm(live: Event | None) -> int:
@@ -341,6 +359,20 @@ def _asked_since(v: View) -> Claim | None:
     return next((Claim("ask", s.at, ASKS[s.word], s, _about(s)) for s in asks), None)
 
 
+def _hook_ask(v: View) -> Claim | None:
+    if v.asked is None:
+        return None
+    return Claim("ask", v.asked.at, ASKS[v.asked.word], v.asked, _about(v.asked))
+
+
+def _hook_free(v: View) -> Claim | None:
+    """A hook says that the prompt is free, and nobody said why: an interrupt that left no record."""
+    free = v.session.get(Kind.LIVE, HOOK)
+    if free is None or v.last is None or v.over or v.abandoned or free.at <= v.last.at:
+        return None
+    return Claim("vanished", free.at, Reason.INTERRUPTED, free, v.turn, Sure.INFERRED)
+
+
 def _closed_by_user(v: View) -> Claim | None:
     """The last window that showed the session has gone, and nothing has happened since."""
     windows = list(v.session.every(Kind.ATTACHED))
@@ -400,17 +432,25 @@ def _background_end(v: View) -> float:
 
 
 def _hand_back_lease(v: View, over: Event, reason: Reason) -> str:
-    if over.text == AGAIN and v.live is None:
-        return "tried-again"
-    if _only_looks_final(over):
-        return "quiet"
-    if over.kind is Kind.ANSWER and over.number == 0 and not _is_guess(over):
-        return "goes-on"
-    if over.kind is Kind.ANSWER and (v.live is None or v.live.at < over.at):
-        return "answer" if v.owner else "answer-left"
+    doubt = _doubt(v, over) if over.kind is Kind.ANSWER else ""
+    if doubt:
+        return doubt
     if v.prompt and v.prompt.word == "agent" and reason is Reason.FINISHED:
         return "goes-on"
     return "handed-back" if v.owner else "left-behind"
+
+
+def _doubt(v: View, answer: Event) -> str:
+    """Return how an answer is doubted, if it is: it may not be the last."""
+    if answer.key == HOOK:
+        return "" if v.live else "goes-on"
+    if answer.text == AGAIN and v.live is None:
+        return "tried-again"
+    if _only_looks_final(answer):
+        return "quiet"
+    if answer.number == 0 and not _is_guess(answer):
+        return "goes-on"
+    return "" if v.live and v.live.at >= answer.at else "answer" if v.owner else "answer-left"
 
 
 def _hand_back_reason(v: View, over: Event) -> tuple[Reason, Event]:
@@ -436,8 +476,8 @@ def _reopened(v: View, died: float) -> Claim:
     """Return what a turn is whose process died, now that another has the session loaded."""
     windows = [e for e in v.session.every(Kind.ATTACHED) if e.at > died and not _ended(v.session, e)]
     if windows:
-        newest = max(windows, key=place)
-        return Claim("handed-back", newest.at, Reason.INTERRUPTED, newest, v.turn, Sure.INFERRED)
+        shown = max(windows, key=place)
+        return Claim("handed-back", shown.at, Reason.INTERRUPTED, shown, v.turn, Sure.INFERRED)
     return Claim("idle", v.owner.number if v.owner else died, Reason.NEW, v.owner)
 
 
@@ -447,7 +487,8 @@ def _open_span(v: View) -> Claim | None:
             if lease == "ask":
                 return Claim(lease, span.at, ASKS[word], span, _about(span))
             if not _runs(v, span):
-                return Claim(lease, max(span.at, _quiet_since(v)), Reason.TOOL, span, _about(span), Sure.INFERRED)
+                at = max(span.at, _quiet_since(v), heard(v.session))
+                return Claim(lease, at, Reason.TOOL, span, _about(span), Sure.INFERRED)
     tools = v.open(*TOOLS, "unrecorded")
     if tools:
         lease = "tool" if v.owner else "ownerless"
@@ -498,8 +539,8 @@ def _nothing(v: View) -> Claim | None:
 
 
 CLAIMS: tuple[Callable[[View], Claim | None], ...] = (
-    _dead, _trust, _suspended, _live_ask, _child_ask, _live_busy, _went_on, _live_free, _closed_by_user, _asked_since,
-    _over, _open_turn, _nothing,
+    _dead, _trust, _suspended, _live_ask, _child_ask, _live_busy, _went_on, _live_free, _hook_ask, _hook_free,
+    _closed_by_user, _asked_since, _over, _open_turn, _nothing,
 )
 
 

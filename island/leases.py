@@ -24,6 +24,9 @@ FREED = 1.5 * SECOND
 LAST_WORDS = 2 * SECOND
 
 
+#: Records of the call that asks may carry a time this much after that of the hook that tells of its dialog.
+LATE = 0.5 * SECOND
+
 #: A title that asks may mean a command that has written nothing for half a minute, and not a dialog; it is seen late.
 HUSHED = 25 * SECOND
 

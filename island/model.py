@@ -72,6 +72,7 @@ class Kind(StrEnum):
     GONE = "gone"  # made by `gone`: a process ended, or turned to another session
     ATTACHED = "attached"  # key: pid; a window of the user shows the session
     STOPPED = "stopped"  # key: pid; word: yes or no; suspended by a signal
+    ASKED = "asked"  # key: as of HOOK; word: of ASKS; told by a hook: open until the turn (or that child) goes on
     ALONE = "alone"  # no tool process runs under the owner since `at`; word: yes or no; number: when they had begun
     RUN = "run"  # session: a start of the agent, as its log names it; word: began or asks (key: the ask's id). Never
     # folded: see Runs, which opens the ask of a call as ASK_OF and the call's key
@@ -98,6 +99,9 @@ KEYLESS = "keyless"
 
 #: Text of an ANSWER that tells an error of a request, and not whether it is tried again.
 AGAIN = "again"
+
+#: Key of turn registers told by hooks; of a child's, a colon and its id follow. They count where they are news.
+HOOK = "hook"
 
 #: Key of the ask of a call, before the call's own.
 ASK_OF = "ask:"
@@ -166,6 +170,11 @@ def gone(session: str, at: float, process: str, word: str, source: str) -> Event
 def place(event: Event) -> tuple[float, int, str, str, str, str, float]:
     """Return what orders events of one register; the fields after time and place only make it total."""
     return (event.at, event.order, event.word, event.turn, event.text, event.source, event.number)
+
+
+def newest(*events: Event | None) -> Event | None:
+    """Return the newest of some events that may be missing."""
+    return max((e for e in events if e), key=place, default=None)
 
 
 @dataclass(frozen=True, slots=True)
