@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from island.agents.base import UNMARKED, Agent
 from island.claims import ASKS, View, view
-from island.model import Event, Kind, Process, Role, Session, gone
+from island.hooks.rows import MARK
+from island.model import HOOK, Event, Kind, Process, Role, Session, gone
 from island.runs import Run, note, processes
 from island.sessions import Sessions
 from island.sources.processes import CALL_VARIABLES, Change, Table
@@ -244,7 +245,8 @@ class Bindings:
         if v.gone:
             return opened if opened > v.gone.at else 0.0
         cwd = session.get(Kind.FACT, "cwd")
-        return 0.0 if v.owner else v.began or (cwd.at if cwd else 0.0)
+        by_hooks = v.prompt is None and v.last is not None and v.last.key == HOOK  # perhaps of a run nobody wrote down
+        return 0.0 if v.owner else (0.0 if by_hooks else v.began) or (cwd.at if cwd else 0.0)
 
     def _find_owner(self, agent: Agent, session: Session, began: float, now: float) -> None:
         owners = [p for p in self._free(agent, session) if agent.owns(p, session) and was_there(p, began, now)]
@@ -323,7 +325,7 @@ class Bindings:
         owner = int(v.owner.key) if v.owner else 0
         below, ident = list(self._table.below(owner)), v.session.id
         held = v.session.get(Kind.ALONE)
-        tools = [p for p in self._in_turn(v, below) if agent.tool(p)]
+        tools = [p for p in self._in_turn(v, list(_of_no_hook(below))) if agent.tool(p)]
         said = "no" if tools else "yes"
         if held is None or held.word != said:
             at = now if held else max([0.0, *(min(p.created, now) for p in tools)])
@@ -367,6 +369,12 @@ def may_be_called(p: Process, v: View) -> bool:
     """Tell whether a process may be a call of the newest turn: it began since, and in the same folder."""
     cwd = v.session.fact("cwd")
     return v.prompt is not None and p.created >= v.prompt.at and (not cwd or not p.cwd or p.cwd == cwd)
+
+
+def _of_no_hook(below: list[Process]) -> Iterable[Process]:
+    """Leave out island's own hooks: they are no tools, and must not answer the dialog that they tell of."""
+    hooks = {p.pid for p in below if any(MARK in a for a in p.cmdline)}
+    return (p for p in below if not {p.pid, p.ppid} & hooks)
 
 
 def runs(p: Process, span: Event) -> bool:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from island.agents import AGENTS
 from island.agents.base import Agent, contained
+from island.hooks.command import folder
+from island.hooks.records import HOME
 from island.model import Process, Snapshot
 from island.observer import Observer
 from island.sources.processes import SystemTable
@@ -22,6 +24,11 @@ from island.wishes import Wishes
 def homes(environ: Mapping[str, str] = os.environ, agents: Mapping[str, Agent] = AGENTS) -> dict[str, str]:
     """Return the folder of each agent, as its own environment variables move it."""
     return {name: agent.home(environ, str(Path.home())) for name, agent in agents.items()}
+
+
+def watched() -> dict[str, str]:
+    """Return all folders that are read: those of the agents, and that of their hooks' status files."""
+    return {**homes(), HOME: str(folder())}
 
 
 _CONTAINED = tuple(contained(agent, lambda _what, _error: None) for agent in AGENTS.values())
@@ -38,7 +45,7 @@ def look_once(now: float | None = None, since: float = 0.0, *, panes: bool = Fal
     now = time.time() if now is None else now
     table = SystemTable(matters)
     first = table.poll()
-    observer = Observer(homes(), table, since, agents={name: AGENTS[name] for name in AGENTS if name in agents})
+    observer = Observer(watched(), table, since, agents={name: AGENTS[name] for name in AGENTS if name in agents})
     observer.processes_changed(first, now)
     observer.sweep(now)
     seen = Terminals().poll(observer.titled(), observer.screened() if panes else ())

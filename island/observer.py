@@ -17,6 +17,7 @@ from island.agents import AGENTS
 from island.agents.base import UNMARKED, Agent, Shape, Source, contained, shown
 from island.bindings import Bindings
 from island.claims import is_copy, view
+from island.hooks.records import HOME, STATUS
 from island.model import KEYLESS, Event, Kind, Process, Record, Row, Snapshot, gone
 from island.rules import collapse
 from island.sessions import Sessions
@@ -98,7 +99,7 @@ class Tally:
 
 
 class Observer:
-    """All evidence of all agents."""
+    """All evidence of all agents. homes: the folder of each, and under HOME that of the hook status files, if any."""
 
     def __init__(self, homes: Mapping[str, str], table: Table, since: float, *,
                  agents: Mapping[str, Agent] = AGENTS,
@@ -114,11 +115,17 @@ class Observer:
         self._doubted: set[str] = set()
         self._looked_at = self._pruned_at = 0.0
         self._homes = homes
-        self._sources = [(agent, source, matcher(self._patterns(agent, source)[:1]))
-                         for agent in agents.values() for source in agent.sources if not source.project]
+        sources = [(agent, source) for agent in agents.values() for source in self._read_of(agent)]
+        self._sources = [(agent, source, matcher(self._patterns(agent, source)[:1])) for agent, source in sources
+                         if not source.project]
+
+    def _read_of(self, agent: Agent) -> tuple[Source, ...]:
+        """Return an agent's own sources, and its hooks' status files if they are to be read."""
+        return (*agent.sources, *([STATUS[agent.name]] if agent.name in STATUS and HOME in self._homes else ()))
 
     def _patterns(self, agent: Agent, source: Source) -> tuple[str, ...]:
-        pattern = f"{escape(self._homes[agent.name])}/{source.pattern}"
+        home = self._homes[HOME if source is STATUS.get(agent.name) else agent.name]
+        pattern = f"{escape(home)}/{source.pattern}"
         return (pattern, pattern + LOG) if source.shape is Shape.DATABASE else (pattern,)
 
     @property

@@ -17,7 +17,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from island.agents import AGENTS
+from island.hooks.command import call, put
+from island.hooks.records import HOME
+from island.hooks.rows import HOOKS
 from island.model import Process, Role, Row, State
 from island.notices import Book, Notice, Withdraw, advance, stepped
 from island.observer import Observer
@@ -32,6 +37,9 @@ PROJECT = "@"
 
 #: How a recorder without a verb for it notes the title of the terminal.
 TITLE = "terminal title: "
+
+#: Where a recorder notes the calls of hooks: a line for each, with its event and its standard input.
+CALLS = "~/hook-events.jsonl"
 
 
 @dataclass(slots=True)
@@ -69,11 +77,16 @@ class RecordedTable:
 
 
 class Replay:
-    """One sequence, played once. panes: with the text of the terminal, which is not read unless asked for."""
+    """One sequence, played once.
 
-    def __init__(self, sequence: Sequence1, home: Path, *, panes: bool = False) -> None:
+    panes: with the text of the terminal, which is not read unless asked for; hooks: with the calls of hooks that were
+    recorded, made anew by island's own command.
+    """
+
+    def __init__(self, sequence: Sequence1, home: Path, *, panes: bool = False, hooks: bool = False) -> None:
         self.sequence, self.panes = sequence, panes
-        self._home, self._project = home / "home", home / "project"
+        self._home, self._project, self._hooks = home / "home", home / "project", home / "hooks"
+        self.hooks = hooks
         self._home.mkdir()
         self._project.mkdir()
         self.now = sequence.start
@@ -84,7 +97,7 @@ class Replay:
         self.spoken: list[Notice | Withdraw] = []
         spoken = {s.operand["pid"] for s in sequence.of("process")} | {s.operand for s in sequence.of("exit")}
         self.table = RecordedTable(frozenset(spoken), complete=bool(spoken))
-        homes = {name: agent.home({}, str(self._home)) for name, agent in AGENTS.items()}
+        homes = {name: agent.home({}, str(self._home)) for name, agent in AGENTS.items()} | {HOME: str(self._hooks)}
         self.observer = Observer(homes, self.table, self.now, folders=self._folders)
         self.book = Book(since=self.now)
         self.rows: dict[str, Row] = {}
@@ -152,6 +165,18 @@ class Replay:
         os.utime(path, (self.now, self.now))
         self.observer.changed([str(path)], self.now)
 
+    def call_hook(self, event: str, payload: Line, at: float) -> None:
+        """Make one call of island's own hook command, if the agent's row asks for this event."""
+        agent = self.sequence.head["agent"]
+        row = HOOKS.get(agent)
+        if row and row.made(event, payload):
+            call(put(self._hooks), agent, event, orjson.dumps(payload), at)
+
+    def look_at_hooks(self) -> None:
+        """Look at what the calls have written."""
+        for path in self._hooks.glob("*/*.jsonl"):
+            self.touch(path)
+
     # -- saying ---------------------------------------------------------------------------------------------
 
     def _report(self, at: float) -> None:
@@ -201,6 +226,19 @@ class Replay:
         return f"{row.verdict.state.value}({row.verdict.reason.value})" if row else "unknown"
 
 
+def _recorded_call(line: bytes) -> tuple[str, Line] | None:
+    """Return the event and the payload of a recorded call of a hook."""
+    try:
+        recorded = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None  # a torn line, or another's
+    match recorded:
+        case {"event": str(event), "stdin": dict(payload)} | {"event": str(event), "data": dict(payload)}:
+            return event, payload
+        case _:
+            return None
+
+
 def _notice_line(at: float, spoken: Notice | Withdraw) -> Line:
     if isinstance(spoken, Withdraw):
         return {"at": at, "withdraw": {"session": spoken.session}}
@@ -216,6 +254,7 @@ def _append(replay: Replay, step: Step) -> None:
     with path.open("ab") as file:
         file.write(step.content)
     replay.touch(path)
+    _call_recorded(replay, step)
 
 
 def _write(replay: Replay, step: Step) -> None:
@@ -228,6 +267,21 @@ def _write(replay: Replay, step: Step) -> None:
     else:
         path.write_bytes(step.content)
     replay.touch(path)
+    _call_recorded(replay, step)
+
+
+def _call_recorded(replay: Replay, step: Step) -> None:
+    """Take recorded calls of hooks for calls of island's own, if that was asked for."""
+    if replay.hooks and step.operand == CALLS and not step.fields.get("baseline"):
+        for event, payload in filter(None, map(_recorded_call, step.content.splitlines())):
+            replay.call_hook(event, payload, replay.now)
+        replay.look_at_hooks()
+
+
+def _hook(replay: Replay, step: Step) -> None:
+    made = step.fields.get("made", step.at)
+    replay.call_hook(step.operand, step.fields["stdin"], replay.now + made - step.at)
+    replay.look_at_hooks()
 
 
 def _patch(replay: Replay, step: Step) -> None:
@@ -351,20 +405,21 @@ def _nothing(_: Replay, __: Step) -> None:
 VERBS: Mapping[str, Callable[[Replay, Step], None]] = {
     "append": _append, "write": _write, "patch": _patch, "rows": _rows, "touch": _touch, "remove": _remove,
     "process": _process, "exit": _exit, "clock": _clock,
-    "title": _title, "note": _note, "pane": _pane, "cpu": _nothing, "truth": _nothing, "expect": _nothing,
+    "hook": _hook, "title": _title, "note": _note, "pane": _pane,
+    "cpu": _nothing, "truth": _nothing, "expect": _nothing,
 }
 
 
-def play(sequence: Sequence1, *, panes: bool = False) -> list[Line]:
+def play(sequence: Sequence1, *, panes: bool = False, hooks: bool = False) -> list[Line]:
     """Return the timeline of a sequence."""
     with tempfile.TemporaryDirectory(prefix="island-replay-") as folder:
-        replay = Replay(sequence, Path(folder), panes=panes)
+        replay = Replay(sequence, Path(folder), panes=panes, hooks=hooks)
         for _ in replay.run():
             pass
         return replay.lines
 
 
-def check(sequence: Sequence1, *, panes: bool = False) -> list[str]:
+def check(sequence: Sequence1, *, panes: bool = False, hooks: bool = False) -> list[str]:
     """Return what is different from the sequence's `expect` lines."""
     with tempfile.TemporaryDirectory(prefix="island-replay-") as folder:
-        return list(Replay(sequence, Path(folder), panes=panes).run())
+        return list(Replay(sequence, Path(folder), panes=panes, hooks=hooks).run())

@@ -19,7 +19,9 @@ from typing import Any
 
 from island.agents import AGENTS
 from island.attention import GLANCE, Attention, LookedAt
-from island.look import homes, matters
+from island.hooks.command import prune
+from island.hooks.records import HOME, STATUS
+from island.look import matters, watched
 from island.manner import Ear
 from island.model import Snapshot, State
 from island.notices import Book, Notice, Withdraw, advance, stepped
@@ -54,7 +56,7 @@ class Running:
 
     def __init__(self, publish: Publish, where: Mapping[str, str] | None = None, *, panes: bool = False,
                  exported: bool = False, looked_at: LookedAt | None = None) -> None:
-        self.where = dict(where or homes())
+        self.where = dict(where or watched())
         self.table = SystemTable(matters)
         self.terminals = Terminals()
         self.wishes = Wishes()
@@ -216,6 +218,7 @@ class Running:
                 # A file with a full name needs but its own folder; what lies below that may be huge.
                 exact = named == folders and not has_magic(source.pattern)
                 yield Root("/".join([self.where[agent.name], *named]), deep=not exact)
+        yield from (Root(f"{self.where[HOME]}/{name}") for name in STATUS if HOME in self.where)
 
     def _hot(self) -> set[str]:
         return self.observer.hot()  # another one, perhaps, than at the last look
@@ -224,6 +227,8 @@ class Running:
         return self.observer.wants(path)
 
     def _sweep(self) -> list[Found]:
+        if HOME in self.where:
+            prune(self.where[HOME], time.time())
         return sweep(self.observer.patterns, time.time() - HORIZON)
 
     def _reads_panes(self) -> bool:

@@ -200,6 +200,15 @@ def _process(value: object, _: Mapping[str, Any]) -> str:
     return "created must be a number" if _number(value.get("created", 0), value) else ""
 
 
+def _hook(value: object, fields: Mapping[str, Any]) -> str:
+    if not isinstance(fields.get("stdin"), dict):
+        return "stdin must be an object"
+    made: Any = fields.get("made", fields["at"])
+    if _number(made, fields) or made > fields["at"]:
+        return "made must be a number, and not later than at"
+    return _text(value, fields)
+
+
 def _title(value: object, fields: Mapping[str, Any]) -> str:
     return _text(value, fields) or ("pid must be a whole number" if _whole(fields.get("pid", 0), fields) else "")
 
@@ -234,8 +243,8 @@ def _clock(value: object, fields: Mapping[str, Any]) -> str:
 
 VERBS: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "append": _content, "write": _content, "patch": _patch, "rows": _rows, "touch": _path, "remove": _path,
-    "process": _process, "exit": _whole, "cpu": _mapping, "pane": _text, "title": _title, "clock": _clock,
-    "truth": _truth, "expect": _mapping, "note": _text,
+    "process": _process, "exit": _whole, "cpu": _mapping, "pane": _text, "title": _title, "hook": _hook,
+    "clock": _clock, "truth": _truth, "expect": _mapping, "note": _text,
 }
 
 

@@ -10,16 +10,21 @@ from pathlib import PurePath
 
 from island.agents.base import Agent
 from island.claims import claim, seen_in, view
-from island.model import Event, Kind, Reason, Role, Row, Session, State, Verdict
+from island.model import HOOK, Event, Kind, Reason, Role, Row, Session, State, Verdict
+from island.news import silent
 from island.rules import LIFTED, decide, fold, lift, outdated, prune, urgency
 
 Key = tuple[str, str]  # agent, session
 
-#: What says no more of a session than that somebody heard of it.
+#: What says no more of a session than that somebody heard of it. Hooks do not, either: runs that nobody wrote down
+#: have them, too.
 HEARSAY = frozenset({Kind.FACT, Kind.GONE, Kind.CLOSED, Kind.ANSWER})
 
 #: So much of what was seen is remembered: more than can wait at a time.
 MOST_SEEN = 500
+
+#: What cannot be seen where hooks that were heard once fell silent.
+NO_NEWS = "hooks told nothing of the last turn: the state rests on the other sources"
 
 
 class Sessions:
@@ -32,6 +37,7 @@ class Sessions:
         self.verdicts: dict[Key, Verdict] = {}
         self.seen: Mapping[str, None] = {}  # what the user has looked at, oldest first; replaced when it changes
         self._touched: set[Key] = set()
+        self._hooks_heard: dict[str, float] = {}  # by agent, when first
 
     def of(self, agent: Agent, ident: str) -> Session:
         """Return a session; one that was never heard of is empty."""
@@ -42,6 +48,8 @@ class Sessions:
         before = self.of(agent, event.session)
         if outdated(event, before.get(Kind.PROMPT)):
             return
+        if event.key.startswith(HOOK):
+            self._hooks_heard[agent.name] = min(event.at, self._hooks_heard.get(agent.name, inf))
         after = fold(before, event)
         if after is not before:
             self._put(agent, prune(after) if event.kind is Kind.PROMPT else after)
@@ -117,7 +125,7 @@ class Sessions:
         """Tell whether there is more of a session than hearsay, and more than a start without a turn that is over."""
         session, verdict = self.held[key], self.verdicts[key]
         last, archived = view(session).last, session.get(Kind.FACT, "archived")
-        if last is None and all(kind in HEARSAY for kind, _ in session.registers):
+        if all(_is_hearsay(event, last) for event in session.registers.values()):
             return False
         put_away = archived is not None and archived.word == "yes" and (last is None or last.at <= archived.at)
         return not put_away and (verdict.reason is not Reason.ENDED or last is not None)
@@ -131,8 +139,13 @@ class Sessions:
             project=PurePath(session.fact("cwd").replace("\\", "/")).name, folder=session.fact("cwd"),
             title=session.fact("name") or session.fact("title"), model=session.fact("model"),
             tokens=_number(session.fact("tokens")), window=_number(session.fact("window")),
-            begun=prompt.at if prompt else 0.0, seen=self._is_seen(key), blind=agent.blind,
+            begun=prompt.at if prompt else 0.0, seen=self._is_seen(key),
+            blind=(*agent.blind, *([NO_NEWS] if self.hooks_are_silent(agent, session) else ())),
         )
+
+    def hooks_are_silent(self, agent: Agent, session: Session) -> bool:
+        """Tell whether hooks that had been heard told nothing of a session's newest turn."""
+        return silent(session, view(session).over, self._hooks_heard.get(agent.name, inf))
 
     def _is_seen(self, key: Key) -> bool:
         """Tell whether the user knows: it was looked at, or it was the user's own doing."""
@@ -162,6 +175,15 @@ class Sessions:
 
 def _number(fact: str) -> int | None:
     return int(fact) if fact.isdecimal() else None
+
+
+def _is_hearsay(event: Event, last: Event | None) -> bool:
+    """Tell whether an event proves no session. Of a turn that hooks alone tell, what was found out is no proof."""
+    if event.key.startswith(HOOK):
+        return True
+    if last and last.key == HOOK:
+        return event.source.startswith("process") or event.kind in HEARSAY - {Kind.FACT}
+    return last is None and event.kind in HEARSAY
 
 
 def _matter(key: Key, verdict: Verdict) -> str:

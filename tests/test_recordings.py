@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from island.agents import AGENTS
+from island.hooks.rows import HOOKS
 from island.replay import play
 from island.sequence import parse, score
 
@@ -20,14 +21,16 @@ HERE = Path(__file__).parent
 FOLDER = Path(os.environ.get("ISLAND_RECORDINGS", HERE.parents[1] / "shared" / "recordings"))
 RATCHET = HERE / "ratchet"
 FILES = sorted(f for agent in AGENTS for f in (FOLDER / agent).glob("*.jsonl"))
+#: Percent that hooks may cost in one recording: a child may be told to have ended some milliseconds earlier.
+WITHIN = 0.4
 PERFECT = {"agree": 100.0, "false": 0, "missed": 0}
 
 pytestmark = pytest.mark.recordings
 
 
-def reached(file: Path) -> dict[str, float]:
+def reached(file: Path, *, hooks: bool = False) -> dict[str, float]:
     sequence = parse(file.read_text(), str(file))
-    figures = score(sequence, play(sequence))
+    figures = score(sequence, play(sequence, hooks=hooks))
     return {"agree": round(100 * figures.agree, 2), "false": figures.false, "missed": figures.missed}
 
 
@@ -46,6 +49,18 @@ def test_agrees_with_the_truth_as_well_as_it_ever_did(file: Path, request: pytes
         (RATCHET / f"{agent}.json").write_text(json.dumps(kept, indent=1) + "\n")
         return
     assert figures == pytest.approx({k: held[k] for k in PERFECT}, abs=0.011), held.get("why", "was perfect")
+
+
+HOOKED = [f for f in FILES if f.parent.name in HOOKS]
+
+
+@pytest.mark.skipif(not HOOKED or os.name == "nt", reason=f"no recordings in {FOLDER}, or no shell")
+@pytest.mark.parametrize("file", HOOKED, ids=lambda f: f"{f.parent.name}/{f.stem}")
+def test_hooks_make_nothing_worse(file: Path):
+    figures, held = reached(file, hooks=True), ratchet(file.parent.name).get(file.name, PERFECT)
+    assert figures["agree"] >= held["agree"] - WITHIN
+    assert figures["false"] <= held["false"]
+    assert figures["missed"] <= held["missed"]
 
 
 @pytest.mark.parametrize("agent", AGENTS)

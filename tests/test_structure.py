@@ -17,12 +17,12 @@ ISLAND = ROOT / "island"
 LAYERS = (
     ("model", "text"),
     ("leases", "quiet"),
-    ("manner",),
+    ("manner", "news"),
     ("claims",),
     ("rules", "notices", "agents", "blanking", "runs"),
     ("settings",),
     ("sequence", "sessions"),
-    ("sources",),
+    ("hooks", "sources"),
     ("bindings",),
     ("observer",),
     ("store",),
@@ -34,9 +34,9 @@ LAYERS = (
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 #: Time, files and processes are arguments here, or not known at all.
-PURE = ("model", "text", "leases", "quiet", "manner", "claims", "rules", "notices", "blanking", "agents", "settings",
-        "sequence", "sessions", "runs", "tray.entry", "tray.face", "tray.listing", "tray.menu", "tray.rows",
-        "tray.session")
+PURE = ("model", "text", "leases", "quiet", "manner", "news", "claims", "rules", "notices", "blanking", "agents",
+        "settings", "sequence", "sessions", "runs", "hooks.rows", "hooks.records", "hooks.outline", "hooks.edit",
+        "tray.entry", "tray.face", "tray.listing", "tray.menu", "tray.rows", "tray.session")
 IMPURE = {
     "asyncio", "concurrent", "glob", "io", "multiprocessing", "os", "psutil", "random", "select", "shutil", "signal",
     "socket", "sqlite3", "subprocess", "sys", "tempfile", "threading", "time", "watchfiles",

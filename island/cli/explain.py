@@ -53,7 +53,7 @@ def explanation(observer: Observer, row: Row, now: float) -> Iterator[str]:
         yield f"  decided by {_event(verdict.evidence, now)}"
     yield f"  kind       {row.role}" + (": neither rings nor colours the icon" if row.role != "person" else "")
     yield "  evidence   " + "; ".join(agent.evidence)
-    for blind in agent.blind:
+    for blind in row.blind:
         yield f"  invisible  {blind}"
     yield ""
     yield from _registers(session, now)

@@ -20,6 +20,8 @@ def add_parser(commands: Any) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print the timeline as JSON Lines")
     how.add_argument("--score", action="store_true", help="print how well it agrees with the truth lines")
+    parser.add_argument("--hooks", action="store_true",
+                        help="take recorded calls of hooks for calls of island's own hook command")
     parser.set_defaults(run=run)
 
 
@@ -40,9 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _play(sequences: list[Sequence1], how: argparse.Namespace) -> int:
     wrong: list[str] = []
     for sequence in sequences:
-        lines = play(sequence, panes=how.panes)
+        lines = play(sequence, panes=how.panes, hooks=how.hooks)
         print("\n".join(map(json.dumps, lines) if how.json else _told(sequence, lines)))
-        wrong += check(sequence, panes=how.panes)
+        wrong += check(sequence, panes=how.panes, hooks=how.hooks)
     for difference in wrong:
         print(f"island: {difference}", file=sys.stderr)
     return 1 if wrong else 0
@@ -86,7 +88,7 @@ def _score(sequences: list[Sequence1], how: argparse.Namespace) -> int:
     judged = good = 0.0
     false = missed = 0
     for sequence in sequences:
-        timeline = play(sequence, panes=how.panes)
+        timeline = play(sequence, panes=how.panes, hooks=how.hooks)
         figures = score(sequence, timeline)
         judged, good = judged + figures.judged, good + figures.good
         false, missed = false + figures.false, missed + figures.missed

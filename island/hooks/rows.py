@@ -1,0 +1,214 @@
+"""The table of hooks: for each agent, which events are asked for, what each means, and where they are set up. Pure.
+
+Only what the history does not tell, or tells late, is asked for, by names that versions have known for long: some
+agents refuse a whole file for one event that they do not know. A row holds names and words, never texts: what it does
+not name changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from island.agents.base import moved_by
+
+#: What the command lines of island's hooks hold, whatever folder the command lies in.
+MARK = "island/hooks/hook.sh"
+
+
+class Means(StrEnum):
+    """What a call of a hook means for the turn."""
+
+    PROMPT = "prompt"  # a turn began
+    PROGRESS = "progress"  # it goes on: what was asked has been answered
+    RETRY = "retry"  # it goes on after an error
+    ASK = "ask"  # a dialog is open
+    STOP = "stop"  # it is over, as far as the agent knows
+    FAILURE = "failure"  # it stopped short: an error
+    INTERRUPT = "interrupt"  # it stopped short: the user did
+    CHILD = "child"  # a child of the session went on; of the session itself it says nothing
+    FREE = "free"  # the prompt is free; why, others must tell
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One event that is asked for.
+
+    matcher: a pattern of what the payload holds in `field`; the others are passed over. It is written into the agent's
+    file where that agent knows such a matcher (`told`), else the reader alone keeps to it.
+    """
+
+    event: str
+    means: Means
+    matcher: str = ""
+    field: str = ""
+    told: bool = False
+
+    def takes(self, event: str, fields: Mapping[str, object]) -> bool:
+        """Tell whether this is such a call."""
+        said = str(fields.get(self.field))
+        return event == self.event and (not self.matcher or re.fullmatch(self.matcher, said) is not None)
+
+
+class Form(StrEnum):
+    """How an agent's hooks are written down."""
+
+    GROUPS = "groups"  # JSON, {"hooks": {EVENT: [{"matcher", "hooks": [ENTRY]}]}}: Claude Code and its kin
+    ENTRIES = "entries"  # JSON, {"hooks": {EVENT: [ENTRY]}}
+    TABLES = "tables"  # TOML, [[hooks]]
+    OWN = "own"  # a file of island's own
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """One agent's row.
+
+    file: below the agent's home, or below `home` if its settings lie elsewhere; form: how it is written; entry: what
+    stands in each entry beside the command, which goes to its key `command`; head: what a file needs that begins with
+    island; text: of a file that is a program, with HOOK for the command's path; trust: what the user must still do;
+    since: the oldest version that was seen to take it. Older ones may refuse the whole file for one unknown event.
+    """
+
+    file: str
+    form: Form
+    calls: tuple[Call, ...]
+    entry: Mapping[str, object]
+    command: str = "command"
+    head: Mapping[str, object] | None = None
+    trust: str = ""
+    since: str = ""
+    text: str = ""
+    home: Callable[[Mapping[str, str], str], str] | None = None
+
+    def call(self, event: str, fields: Mapping[str, object]) -> Call | None:
+        """Return which of the calls this is, if any."""
+        return next((call for call in self.calls if call.takes(event, fields)), None)
+
+    def made(self, event: str, payload: Mapping[str, object]) -> bool:
+        """Tell whether the agent runs the command at this event."""
+        return any(c.event == event and (not c.told or c.takes(event, payload)) for c in self.calls)
+
+
+#: OpenCode runs no commands at its events: this plugin does.
+PLUGIN = """\
+// Tells island (the tray icon) which event of which session came. Made by `island hooks install`; remove it there.
+import { spawn } from "node:child_process"
+
+const EVENTS = EVENT_NAMES
+
+export const Island = async () => ({
+  event: async ({ event }) => {
+    if (!EVENTS.includes(event.type)) return
+    try {
+      const env = { ...process.env, ISLAND_AT: (Date.now() / 1000).toFixed(3) }
+      const child = spawn("/bin/sh", [HOOK, "opencode", event.type], { env, stdio: ["pipe", "ignore", "ignore"] })
+      child.on("error", () => {})
+      child.stdin.on("error", () => {})
+      child.stdin.end(JSON.stringify(event.properties))
+      child.unref()
+    } catch {}
+  },
+})
+"""
+
+
+def _opencode_settings(environ: Mapping[str, str], user_home: str) -> str:
+    base = environ.get("XDG_CONFIG_HOME") or f"{user_home}/.config"
+    return environ.get("OPENCODE_CONFIG_DIR") or f"{base}/opencode"
+
+
+RESTART = "sessions that run now take it up when they are started anew"
+
+HOOKS: Mapping[str, Hooks] = {
+    "claude": Hooks(
+        "settings.json", Form.GROUPS, entry={"type": "command", "timeout": 5, "async": True},
+        calls=(
+            Call("PermissionRequest", Means.ASK),
+            Call("Stop", Means.STOP),
+            Call("SubagentStop", Means.CHILD),
+        ),
+        trust=RESTART, since="2.0.77",
+    ),
+    "codex": Hooks(
+        "hooks.json", Form.GROUPS, entry={"type": "command", "timeout": 5},
+        calls=(
+            Call("PermissionRequest", Means.ASK),
+            Call("Stop", Means.STOP),
+        ),
+        trust='Codex runs no hook that you have not trusted: its next start says "Hooks need review"; look at them '
+              'there, or choose "Trust all and continue"',
+    ),
+    "copilot": Hooks(
+        "hooks/island.json", Form.OWN, entry={"type": "command", "timeoutSec": 5}, command="bash",
+        head={"version": 1},
+        calls=(
+            Call("userPromptSubmitted", Means.PROMPT),
+            Call("errorOccurred", Means.RETRY, "true", "recoverable"),
+        ),
+        trust=RESTART,
+    ),
+    "cursor": Hooks(
+        "hooks.json", Form.ENTRIES, entry={}, head={"version": 1},
+        calls=(
+            Call("beforeSubmitPrompt", Means.PROMPT),
+            Call("stop", Means.STOP),
+        ),
+        trust="Cursor takes up the file at once; approvals stay invisible, as no hook tells of them",
+    ),
+    "droid": Hooks(
+        "settings.json", Form.GROUPS, entry={"type": "command", "timeout": 5},
+        calls=(
+            Call("UserPromptSubmit", Means.PROMPT),
+            Call("Notification", Means.ASK, "permission_prompt|elicitation_dialog", "notification_type", told=True),
+            Call("Stop", Means.STOP),
+        ),
+        trust="Droid shows new hooks for review under /hooks; " + RESTART,
+    ),
+    "gemini": Hooks(
+        "settings.json", Form.GROUPS, entry={"type": "command", "name": "island", "timeout": 5000},
+        calls=(
+            Call("BeforeAgent", Means.PROMPT),
+            Call("Notification", Means.ASK, "ToolPermission", "notification_type", told=True),
+            Call("AfterTool", Means.PROGRESS),
+            Call("AfterAgent", Means.STOP),
+        ),
+        trust=RESTART,
+    ),
+    "kimi": Hooks(
+        "config.toml", Form.TABLES, entry={"timeout": 5}, home=moved_by("KIMI_CODE_HOME", ".kimi-code"),
+        calls=(
+            Call("Interrupt", Means.INTERRUPT),
+            Call("StopFailure", Means.FAILURE),
+        ),
+        trust=RESTART,
+    ),
+    "opencode": Hooks(
+        "plugins/island.js", Form.OWN, entry={}, home=_opencode_settings, text=PLUGIN,
+        calls=(
+            Call("session.status", Means.RETRY, "retry", "status.type"),
+            Call("permission.asked", Means.ASK),
+            Call("permission.replied", Means.PROGRESS),
+            Call("question.asked", Means.ASK),
+            Call("question.replied", Means.PROGRESS),
+            Call("question.rejected", Means.PROGRESS),
+            Call("session.error", Means.FAILURE),
+            Call("session.idle", Means.STOP),
+        ),
+        trust=RESTART,
+    ),
+    "qwen": Hooks(
+        "settings.json", Form.GROUPS, entry={"type": "command", "name": "island", "timeout": 5000},
+        calls=(
+            Call("UserPromptSubmit", Means.PROGRESS),
+            Call("PermissionRequest", Means.ASK),
+            Call("PreToolUse", Means.PROGRESS),
+            Call("Stop", Means.STOP),
+            Call("StopFailure", Means.FAILURE),
+            Call("SubagentStop", Means.CHILD),
+            Call("Notification", Means.FREE, "idle_prompt", "notification_type", told=True),
+        ),
+        trust=RESTART,
+    ),
+}
