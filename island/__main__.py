@@ -13,7 +13,7 @@ from importlib import import_module
 from island import __version__
 
 #: In the order of the help. A command's module is imported when it is asked for: bars run `status` every few seconds.
-COMMANDS = ("status", "watch", "explain", "config", "autostart", "replay", "record", "demo", "doctor")
+COMMANDS = ("status", "watch", "explain", "config", "autostart", "replay", "record", "hooks", "demo", "doctor")
 
 CODES = """exit codes: 0 all is well; 1 something was found wrong (doctor, replay);
 2 the command or a file given to it is not understood; 3 island runs already; 10, 15, 20 status --quiet"""

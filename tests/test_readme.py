@@ -8,6 +8,7 @@ from island.__main__ import parser
 from island.agents import AGENTS
 from island.cli.bars import FORMATS
 from island.cli.status import CODES
+from island.hooks.rows import HOOKS
 from island.model import Reason, State
 from island.settings import Settings, parse
 
@@ -23,6 +24,12 @@ def test_the_table_of_agents_is_that_of_the_code():
     expected = "\n".join(row(agent) for agent in AGENTS.values())
     table = README.split("| agent | evidence | invisible |\n| --- | --- | --- |\n")[1].split("\n\n")[0]
     assert table == expected, f"the table must read:\n{expected}"
+
+
+def test_the_table_of_hooks_is_that_of_the_code():
+    table = README.split("| agent | file | what its hooks add |\n| --- | --- | --- |\n")[1].split("\n\n")[0]
+    told = [line.split(" | ")[:2] for line in table.splitlines()]
+    assert told == [[f"| {agent.label}", f"`{HOOKS[name].file}`"] for name, agent in AGENTS.items() if name in HOOKS]
 
 
 def test_every_state_and_reason_is_explained():

@@ -16,6 +16,8 @@ from typing import Any
 from island.agents import AGENTS
 from island.desktop.notify import Health as NoticeHealth
 from island.desktop.notify import Notifier, open_notifier
+from island.hooks.rows import HOOKS
+from island.hooks.setup import Setup, SetupError
 from island.instance import LockError, runs
 from island.look import homes, look_once
 from island.model import Reason
@@ -59,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the findings; 1 if something is wrong."""
     observer = look_once(panes=arguments.panes)
     desktop = asyncio.run(_desktop(notify=arguments.notify))
-    findings = [*desktop, *_settings(), *_limits(), *_agents(observer), *_drift(observer), _instance()]
+    agents = [*_agents(observer), *_hooks(observer), *_drift(observer)]
+    findings = [*desktop, *_settings(), *_limits(), *agents, _instance()]
     print(_as_json(findings) if arguments.json else "\n".join(map(_told, findings)))
     return 0 if all(f.well for f in findings) else 1
 
@@ -157,6 +160,24 @@ def _agents(observer: Observer) -> Iterator[Finding]:
         where = "the folders it runs in" if beside else home
         yield Finding(True, f"{agent.label}: {len(found)} files in {where}{newest}{known}",
                       "; ".join(f"invisible: {blind}" for blind in agent.blind))
+
+
+def _hooks(observer: Observer) -> Iterator[Finding]:
+    """Yield how the hooks stand that were set up; that they are none is no fault."""
+    setup, sessions = Setup(), observer.sessions
+    for name in setup.agents() if sys.platform != "win32" else ():
+        try:
+            state = setup.state(name)
+        except SetupError as error:
+            yield Finding(False, f"hooks of {AGENTS[name].label}: {error}")
+            continue
+        if state == setup.ABSENT:
+            continue
+        deaf = [s for agent, s in sessions.all() if agent.name == name and sessions.hooks_are_silent(agent, s)]
+        well = state == setup.PRESENT and not deaf
+        told = f", but told nothing of the last turn in {len(deaf)} sessions" if deaf else ""
+        yield Finding(well, f"hooks of {AGENTS[name].label}: {state}{told}", "" if well else HOOKS[name].trust
+                      if state == setup.PRESENT else f"island hooks install {name}")
 
 
 def _drift(observer: Observer) -> Iterator[Finding]:
