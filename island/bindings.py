@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from island.agents.base import UNMARKED, Agent
-from island.claims import ASKS, View, view
 from island.hooks.rows import MARK
 from island.model import HOOK, Event, Kind, Process, Role, Session, gone
 from island.runs import Run, note, processes
 from island.sessions import Sessions
 from island.sources.processes import CALL_VARIABLES, Change, Table
+from island.view import ASKS, View, view
 
 #: Records and marks may be this much older than the process that made them: file times are coarse.
 SLACK = 1.0

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
 
-from island.model import Reason, State
+from island.model import Event, Reason, State, Sure
 
 SECOND, MINUTE, HOUR = 1.0, 60.0, 3600.0
 
@@ -29,6 +29,22 @@ LATE = 0.5 * SECOND
 
 #: A title that asks may mean a command that has written nothing for half a minute, and not a dialog; it is seen late.
 HUSHED = 25 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a session's evidence claims: a row of LEASES, counted from `at`.
+
+    The claim's `reason` stands where the row has none; `turn` keys the hand-back or the ask.
+    """
+
+    lease: str
+    at: float
+    reason: Reason
+    event: Event | None = None
+    turn: str = ""
+    sure: Sure = Sure.TOLD
+    since: float = -inf
 
 
 @dataclass(frozen=True, slots=True)

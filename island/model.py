@@ -58,8 +58,7 @@ class Kind(StrEnum):
     FACT = "fact"  # key: a name of FACTS; word: its value
     PROMPT = "prompt"  # a turn began; word: who began it (user, agent, machine)
     PROGRESS = "progress"  # the main thread went on; word: a working reason; text: "interrupted" in part, if so
-    ANSWER = "answer"  # looks final, may still go on; word: a hand-back reason; text: AGAIN for an error that may be
-    # tried again, PERHAPS, or how sure it is, if not told; number: 0 if it may go on for a moment only
+    ANSWER = "answer"  # looks final, may still go on; word: a hand-back reason; text: a Doubt; number: as of END
     END = "end"  # the turn is over; word: a hand-back reason; number: background agents left. Without a time of
     # its own (at 0) its key is the turn's; with the key AFRESH another conversation begins, which has no turn yet
     COPIED = "copied"  # what was written from `number` to `at` is a copy of older records, and says nothing
@@ -97,22 +96,25 @@ AFRESH = "afresh"
 #: They count only while no record with a turn key has been seen; an answer that names its turn, only if that was seen.
 KEYLESS = "keyless"
 
-#: Text of an ANSWER that tells an error of a request, and not whether it is tried again.
-AGAIN = "again"
-
 #: Key of turn registers told by hooks; of a child's, a colon and its id follow. They count where they are news.
 HOOK = "hook"
 
 #: Key of the ask of a call, before the call's own.
 ASK_OF = "ask:"
 
-#: Text of an ANSWER behind which a tool may stand, for all that its record tells.
-PERHAPS = "perhaps"
-
 #: Spans, by word of an OPENED event.
 SPANS = ("tool", "shell-tool", "instant-tool", "judged-tool", "question", "plan", "permission", "escalation",
          "unrecorded", "trust", "child", "child-permission", "child-question", "shell", "process",
          "command")
+
+
+class Doubt(StrEnum):
+    """Why what looks like the last answer may be none: the text of an ANSWER. Without one, whatever follows tells."""
+
+    AGAIN = "again"  # an error of a request, which may be tried again
+    PERHAPS = "perhaps"  # a tool may stand behind it, for all that its record tells
+    QUIET = "quiet"  # an end is never written: it is the last if nothing follows for long enough
+    SOON = "soon"  # complete: what may follow does so at once
 
 
 class Role(StrEnum):

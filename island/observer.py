@@ -16,7 +16,6 @@ from typing import Protocol
 from island.agents import AGENTS
 from island.agents.base import UNMARKED, Agent, Shape, Source, contained, shown
 from island.bindings import Bindings
-from island.claims import is_copy, view
 from island.hooks.records import HOME, STATUS
 from island.model import KEYLESS, Event, Kind, Process, Record, Row, Snapshot, gone
 from island.rules import collapse
@@ -26,6 +25,7 @@ from island.sources.files import Document, Follower, Look, Presence, stamp
 from island.sources.processes import Change, Table
 from island.sources.projects import folders
 from island.sources.sweep import matcher, sweep
+from island.view import is_copy, view
 
 #: Files older than this when first seen are not read: no lease is longer.
 HORIZON = 12 * 3600.0

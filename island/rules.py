@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import inf
 
-from island.claims import ASKS, claim
+from island.claims import claim
 from island.leases import LEASES
 from island.model import TURN_BOUND, Event, Kind, Role, Row, Session, State, Verdict, place
+from island.view import ASKS
 
 #: Source of what a child's verdict puts into its parent's registers.
 LIFTED = "child session"

@@ -9,10 +9,11 @@ from math import inf
 from pathlib import PurePath
 
 from island.agents.base import Agent
-from island.claims import claim, seen_in, view
+from island.claims import claim
 from island.model import HOOK, Event, Kind, Reason, Role, Row, Session, State, Verdict
 from island.news import silent
 from island.rules import LIFTED, decide, fold, lift, outdated, prune, urgency
+from island.view import seen_in, view
 
 Key = tuple[str, str]  # agent, session
 

@@ -22,7 +22,7 @@ from island.agents.cursor import (
     resumes,
     role,
 )
-from island.model import KEYLESS, Event, Kind, Process, Record, Role, Session, State, Sure
+from island.model import KEYLESS, Doubt, Event, Kind, Process, Record, Role, Session, State
 from island.observer import Observer
 from island.replay import RecordedTable
 
@@ -85,7 +85,7 @@ def test_a_step_of_the_model_closes_the_calls_before_it(blocks, means):
 
 def test_only_where_no_end_is_written_the_last_words_may_be_it():
     closed, last = read(answer(text("Done.")), FLAT)
-    assert (closed.kind, last.kind, last.text) == (Kind.CLOSED, Kind.ANSWER, Sure.INFERRED)
+    assert (closed.kind, last.kind, last.text) == (Kind.CLOSED, Kind.ANSWER, Doubt.QUIET)
     assert [e.kind for e in read(answer(text("Done."), call("Read")), FLAT)][-1] is Kind.OPENED
 
 

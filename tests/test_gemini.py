@@ -24,7 +24,7 @@ from island.agents.gemini import (
     title,
 )
 from island.blanking import blank_text
-from island.model import PERHAPS, Event, Kind, Process, Record, Role, Session
+from island.model import Doubt, Event, Kind, Process, Record, Role, Session
 from island.sources.sweep import matcher
 
 ID = "5f2c8a10-0000-4000-8000-000000000001"
@@ -176,7 +176,7 @@ def test_work_that_was_cut_off_in_part_says_so():
 
 def test_an_answer_is_a_guess_and_leaves_no_subagents():
     answer = message("gemini", "Done.")[-1]
-    assert (answer.text, answer.number, answer.turn) == (PERHAPS, 0, "m1")
+    assert (answer.text, answer.number, answer.turn) == (Doubt.PERHAPS, 0, "m1")
 
 
 def test_an_answer_tells_the_model_and_what_was_sent_to_it():

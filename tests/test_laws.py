@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from island.agents import AGENTS
 from island.agents.claude import read_transcript
-from island.claims import view
 from island.manner import Ear
 from island.model import (
     AFRESH,
@@ -39,6 +38,7 @@ from island.quiet import Hush
 from island.replay import RecordedTable
 from island.rules import TURN_BOUND, URGENCY, collapse, decide, fold, lift
 from island.sequence import parse
+from island.view import view
 
 SEQUENCES = Path(__file__).parent.parent / "sequences"
 START = 1_796_000_000.0

@@ -21,7 +21,7 @@ from island.agents.qwen import (
     runtime_removed,
     title,
 )
-from island.model import AGAIN, Event, Kind, Process, Record, Role, Session
+from island.model import Doubt, Event, Kind, Process, Record, Role, Session
 
 SESSION = "5d0e6c1a-0000-4000-8000-000000000001"
 CWD = "/home/dev/app"
@@ -189,17 +189,17 @@ def failed(status, message="", **fields):
 
 @pytest.mark.parametrize(("status", "message", "means"), [
     (400, "400 Invalid value in request.", ("error", "")),
-    (400, "This model's maximum context length is 32768 tokens.", ("error", AGAIN)),
+    (400, "This model's maximum context length is 32768 tokens.", ("error", Doubt.AGAIN)),
     (401, "Incorrect API key provided.", ("login", "")),
     (402, "", ("limit", "")),
     (403, "", ("login", "")),
     (404, "", ("error", "")),
-    (408, "", ("error", AGAIN)),
-    (413, "Request too large", ("error", AGAIN)),
-    (429, "", ("limit", AGAIN)),
-    (500, "", ("error", AGAIN)),
-    (None, "terminated", ("error", AGAIN)),
-    ("400", "", ("error", AGAIN)),
+    (408, "", ("error", Doubt.AGAIN)),
+    (413, "Request too large", ("error", Doubt.AGAIN)),
+    (429, "", ("limit", Doubt.AGAIN)),
+    (500, "", ("error", Doubt.AGAIN)),
+    (None, "terminated", ("error", Doubt.AGAIN)),
+    ("400", "", ("error", Doubt.AGAIN)),
 ])
 def test_an_error_says_what_it_is_and_whether_it_may_be_tried_again(status, message, means):
     assert failed(status, message) == [means]

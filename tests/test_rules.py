@@ -8,11 +8,12 @@ import pytest
 from island import model
 from island.agents import AGENTS
 from island.agents.codex import CODEX
-from island.claims import TITLE, claim, seen_in, view
+from island.claims import TITLE, claim
 from island.leases import LEASES
-from island.model import AFRESH, AGAIN, KEYLESS, PERHAPS, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
+from island.model import AFRESH, KEYLESS, Doubt, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
 from island.rules import collapse, decide, fold, urgency
 from island.sessions import Sessions
+from island.view import seen_in, view
 
 MINUTE, HOUR = 60.0, 3600.0
 
@@ -70,7 +71,7 @@ def titled(at, word):
 
 
 def failed(at):
-    return event(Kind.ANSWER, at, word="error", text=AGAIN)
+    return event(Kind.ANSWER, at, word="error", text=Doubt.AGAIN)
 
 
 def gone(at, pid="7", word="exit"):
@@ -207,7 +208,7 @@ def test_an_answer_without_an_end_is_final_after_a_second():
 
 
 def test_a_complete_answer_is_final_as_soon_as_nothing_follows_at_once():
-    answer = [prompt(), event(Kind.ANSWER, 15, word="finished", number=0)]
+    answer = [prompt(), event(Kind.ANSWER, 15, word="finished", text=Doubt.SOON)]
     assert state_of(*answer, now=15.4) == "working(model)"
     assert state_of(*answer, now=15.6) == "your-turn(finished)"
 
@@ -363,7 +364,7 @@ def test_a_hand_back_after_background_work_is_as_old_as_the_end_of_that_work():
     ([], 29, ("working", "model")),
     ([], 30, ("your-turn", "finished")),
     ([progress(25, turn="")], 30, ("working", "model")),
-    ([event(Kind.ANSWER, 25, word="question", text=Sure.INFERRED)], 34, ("working", "model")),
+    ([event(Kind.ANSWER, 25, word="question", text=Doubt.QUIET)], 34, ("working", "model")),
     ([end(21)], 22, ("your-turn", "finished")),
     ([opened(15, "command:1", "command")], 31, ("working", "background")),
     ([opened(15, "command:1", "command"), closed(60, "command:1", "command")], 69, ("working", "model")),
@@ -371,7 +372,7 @@ def test_a_hand_back_after_background_work_is_as_old_as_the_end_of_that_work():
     ([opened(5, "command:1", "command")], 30, ("your-turn", "finished")),
 ])
 def test_an_answer_whose_end_nothing_will_tell_is_the_last_when_nothing_follows(found, now, want):
-    answer = event(Kind.ANSWER, 20, word="finished", text=Sure.INFERRED)
+    answer = event(Kind.ANSWER, 20, word="finished", text=Doubt.QUIET)
     verdict = decide(session(owner(), prompt(), answer, *found), now, 0)
     assert (verdict.state, verdict.reason) == want
     lease = claim(session(owner(), prompt(), answer, *found)).lease
@@ -380,7 +381,7 @@ def test_an_answer_whose_end_nothing_will_tell_is_the_last_when_nothing_follows(
 
 @pytest.mark.parametrize(("at", "reason"), [(19, "error"), (21, "error"), (22, "error"), (23, "finished")])
 def test_what_only_looks_final_is_bookkeeping_right_after_an_end(at, reason):
-    answer = event(Kind.ANSWER, at, word="finished", text=Sure.INFERRED)
+    answer = event(Kind.ANSWER, at, word="finished", text=Doubt.QUIET)
     assert state_of(owner(), prompt(), end(20, "error"), answer) == f"your-turn({reason})"
 
 
@@ -463,7 +464,7 @@ def answer(at, word="finished", **more):
 
 
 def guess(at):
-    return answer(at, text=PERHAPS)
+    return answer(at, text=Doubt.PERHAPS)
 
 
 def alone(at, word, since=-1):
@@ -557,7 +558,7 @@ def test_an_answer_newer_than_the_live_record_stands_for_itself():
     assert [decide(held, now, 0).state for now in (20.5, 21.5)] == [State.WORKING, State.YOUR_TURN]
 
 
-@pytest.mark.parametrize(("text", "sure"), [(PERHAPS, Sure.INFERRED), ("", Sure.TOLD), ("odd", Sure.TOLD)])
+@pytest.mark.parametrize(("text", "sure"), [(Doubt.PERHAPS, Sure.INFERRED), ("", Sure.TOLD), ("odd", Sure.TOLD)])
 def test_an_answer_is_as_sure_as_it_says_until_the_prompt_is_free(text, sure):
     found = [owner(), prompt(), answer(20, text=text)]
     assert decide(session(*found), 30, 0).sure is sure

@@ -18,6 +18,8 @@ LAYERS = (
     ("model", "text"),
     ("leases", "quiet"),
     ("manner", "news"),
+    ("view",),
+    ("handback",),
     ("claims",),
     ("rules", "notices", "agents", "blanking", "runs"),
     ("settings",),
@@ -34,9 +36,10 @@ LAYERS = (
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 #: Time, files and processes are arguments here, or not known at all.
-PURE = ("model", "text", "leases", "quiet", "manner", "news", "claims", "rules", "notices", "blanking", "agents",
-        "settings", "sequence", "sessions", "runs", "hooks.rows", "hooks.records", "hooks.outline", "hooks.edit",
-        "tray.entry", "tray.face", "tray.listing", "tray.menu", "tray.rows", "tray.session")
+PURE = ("model", "text", "leases", "quiet", "manner", "news", "view", "handback", "claims", "rules", "notices",
+        "blanking", "agents", "settings", "sequence", "sessions", "runs", "hooks.rows", "hooks.records",
+        "hooks.outline", "hooks.edit", "tray.entry", "tray.face", "tray.listing", "tray.menu", "tray.rows",
+        "tray.session")
 IMPURE = {
     "asyncio", "concurrent", "glob", "io", "multiprocessing", "os", "psutil", "random", "select", "shutil", "signal",
     "socket", "sqlite3", "subprocess", "sys", "tempfile", "threading", "time", "watchfiles",

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from island.agents.warp import ANSWERS, PROMPTS, WARP, is_tool, owns, program, read_store, role
-from island.model import Event, Kind, Process, Record, Role, Session, Sure
+from island.model import Doubt, Event, Kind, Process, Record, Role, Session
 from island.sources.sweep import matcher
 
 ID, TURN = "5f2c8a10-0000-4000-8000-000000000001", "5f2c8a10-0000-4000-8000-0000000000e1"
@@ -67,7 +67,7 @@ def test_a_prompt_tells_its_folder_and_model():
 def test_an_answer_only_looks_final_and_the_end_of_a_command_goes_on(row, means):
     (e,) = read("answers", **row)[1:]
     assert (e.kind.value, e.at) == means
-    assert (e.text == Sure.INFERRED) is (e.kind is Kind.ANSWER)
+    assert (e.text == Doubt.QUIET) is (e.kind is Kind.ANSWER)
 
 
 def test_a_conversation_that_another_began_is_a_child():

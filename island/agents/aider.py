@@ -14,7 +14,7 @@ from pathlib import PurePath
 
 from island.agents.base import Agent, Dialog, Shape, Source
 from island.agents.reading import asks
-from island.model import AFRESH, Event, Kind, Process, Reason, Record, Role, Session
+from island.model import AFRESH, Doubt, Event, Kind, Process, Reason, Record, Role, Session
 
 # -- the chats, .aider.chat.history.md -------------------------------------------------------------------------------
 
@@ -82,8 +82,8 @@ def read_chat(record: Record) -> Iterator[Event]:
     source, said = _line(line.rstrip(), ended=line.endswith("  "))
     for kind, key, word in said:
         turn = f"{folder}@{record.offset}" if kind is Kind.PROMPT else ""
-        number = 0 if kind is Kind.ANSWER else -1
-        yield Event(kind, folder, record.mtime, key, word, turn, "", number, record.offset, source)
+        doubt = Doubt.SOON if kind is Kind.ANSWER else ""
+        yield Event(kind, folder, record.mtime, key, word, turn, doubt, order=record.offset, source=source)
     if source in ("start of a chat", "prompt"):
         yield Event(Kind.FACT, folder, record.mtime, "cwd", folder, order=record.offset, source=source)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from island.agents.base import Agent, Query, Shape, Source
 from island.agents.reading import asks, decode, number, text_of, word
-from island.model import KEYLESS, Event, Kind, Process, Reason, Record, Role, Session, Sure
+from island.model import KEYLESS, Doubt, Event, Kind, Process, Reason, Record, Role, Session
 
 # -- transcripts, projects/<folder>/agent-transcripts/<id>/<id>.jsonl ------------------------------------------------
 
@@ -63,7 +63,7 @@ def _response(o: dict[str, Any], blocks: list[dict[str, Any]], session: str, fla
     calls = [b for b in blocks if b.get("type") == "tool_use"]
     names = {word(call.get("name")) for call in calls}
     said = Reason.QUESTION if asks(text_of(_content(o))) and not calls else Reason.FINISHED
-    unsure = Sure.INFERRED if flat and not calls else ""
+    unsure = Doubt.QUIET if flat and not calls else ""
     yield Event(Kind.CLOSED, session, 0, CALL, "tool", source="assistant")
     yield Event(Kind.ANSWER, session, 0, word=said, text=unsure, source="assistant")
     if not unsure:

@@ -16,7 +16,7 @@ from typing import Any
 
 from island.agents.base import Agent, Dialog, Shape, Source
 from island.agents.reading import asks, decode, facts, text_of, when, word
-from island.model import PERHAPS, Event, Kind, Process, Reason, Record, Role, Session
+from island.model import Doubt, Event, Kind, Process, Reason, Record, Role, Session
 
 Object = dict[str, Any]
 
@@ -163,7 +163,7 @@ def _gemini(m: Object, session: str) -> Iterator[Event]:
         yield Event(Kind.PROGRESS, session, at, word=Reason.TOOL)
     else:
         said = Reason.QUESTION if asks(text) else Reason.FINISHED
-        yield Event(Kind.ANSWER, session, at, word=said, turn=word(m.get("id")), text=PERHAPS, number=0)
+        yield Event(Kind.ANSWER, session, at, word=said, turn=word(m.get("id")), text=Doubt.PERHAPS, number=0)
 
 
 def _ended(calls: list[Object], session: str, at: float) -> Iterator[Event]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from island.agents.base import UNMARKED, Agent, Shape, Source
 from island.agents.reading import amount, asks, count, decode, facts, number, part, when, word
-from island.model import AGAIN, Event, Kind, Process, Reason, Record, Role, Session, gone
+from island.model import Doubt, Event, Kind, Process, Reason, Record, Role, Session, gone
 
 # -- the history, projects/<folder>/chats/<session>.jsonl ---------------------------------------------------------
 
@@ -140,7 +140,7 @@ def _telemetry(told: dict[str, Any], session: str, at: float) -> Iterator[Event]
     if told.get("event.name") == "qwen-code.api_error" and mine:
         status = count(told.get("status_code"))
         refused = 400 <= status < 500 and status not in TRIED_AGAIN
-        again = "" if refused and not OVERFULL.search(word(told.get("error_message"))) else AGAIN
+        again = "" if refused and not OVERFULL.search(word(told.get("error_message"))) else Doubt.AGAIN
         reason = ERRORS.get(status, Reason.ERROR)
         yield Event(Kind.ANSWER, session, at, word=reason, text=again, source=f"API error {status}")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from island.agents.base import Agent, Query, Shape, Source
 from island.agents.reading import decode, when, word
-from island.model import Event, Kind, Process, Reason, Record, Role, Session, Sure
+from island.model import Doubt, Event, Kind, Process, Reason, Record, Role, Session
 
 # -- warp.sqlite ---------------------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ def _answer(o: dict[str, Any], session: str, now: float) -> Iterator[Event]:
     if o.get("command") and not o.get("answered"):
         yield Event(Kind.PROGRESS, session, at, word=Reason.MODEL, source="command ended")
     else:
-        yield Event(Kind.ANSWER, session, at, word=Reason.FINISHED, text=Sure.INFERRED, source="conversation written")
+        yield Event(Kind.ANSWER, session, at, word=Reason.FINISHED, text=Doubt.QUIET, source="conversation written")
 
 
 # -- processes -----------------------------------------------------------------------------------------------------

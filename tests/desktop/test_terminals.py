@@ -12,12 +12,12 @@ import pytest
 from island.agents import AGENTS
 from island.agents.base import UNMARKED, Dialog, shown
 from island.agents.claude import CLAUDE
-from island.claims import ASKS as CLAIMED
 from island.model import Event, Kind, Process
 from island.observer import Observer
 from island.replay import RecordedTable
 from island.sources import terminals
 from island.sources.terminals import Place, Terminals, Window, bound, place
+from island.view import ASKS as CLAIMED
 
 from .stage import need, wait_until
 
