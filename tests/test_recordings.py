@@ -35,7 +35,9 @@ def reached(file: Path, *, hooks: bool = False) -> dict[str, float]:
 
 
 def ratchet(agent: str) -> dict[str, dict[str, object]]:
-    return json.loads((RATCHET / f"{agent}.json").read_text())
+    """Return the figures of an agent's recordings that are not perfect; none if it has none, or no recordings yet."""
+    file = RATCHET / f"{agent}.json"
+    return json.loads(file.read_text()) if file.exists() else {}
 
 
 @pytest.mark.skipif(not FILES, reason=f"no recordings in {FOLDER}")
@@ -76,6 +78,8 @@ LEAST = {"claude": 97.0, "codex": 97.0, "warp": 60.0}  # the end of each of Warp
 @pytest.mark.parametrize("agent", AGENTS)
 def test_agrees_over_all_recordings_of_an_agent_as_the_readme_says(agent: str):
     files = [f for f in FILES if f.parent.name == agent]
+    if not files:
+        pytest.skip(f"no recordings of {agent} yet")
     sequences = [parse(f.read_text(), str(f)) for f in files]
     figures = [score(s, play(s)) for s in sequences]
     judged = sum(f.judged for f in figures)
