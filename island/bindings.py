@@ -25,6 +25,9 @@ OLD = 10.0
 #: Begins the key of the process of a call.
 CALL = "process:"
 
+#: A launcher has started the program itself within so many seconds: up to 3 were measured, under load.
+LAUNCH = 10.0
+
 NOBODY = "nobody"  # stands for a process that had ended before anybody looked
 
 
@@ -45,7 +48,7 @@ class Bindings:
         if self._table.foreign(event.text):
             return  # what cannot be seen is taken at its word
         if self._table.same(pid, event.text, event.number):
-            self._leave_run(agent, pid)
+            self._leave_run(agent, pid, event.session, event.at)
             p = self._table.get(pid)
             self._note_stopped(agent, event.session, p, now)
             self._note_role(agent, event.session, p, event.at)
@@ -213,8 +216,11 @@ class Bindings:
     def _owned(self, agent: Agent, pid: int) -> bool:
         return any(a is agent for a, _ in self._sessions.having(Kind.OWNER, str(pid)))
 
-    def _leave_run(self, agent: Agent, pid: int) -> None:
-        """Give up the stand-in for a headless run: its own session is known."""
+    def _leave_run(self, agent: Agent, pid: int, ident: str, at: float) -> None:
+        """Give up the stand-in for a headless run: its own session is known. Its program may wipe its arguments."""
+        role = self._sessions.of(agent, f"run:{pid}").fact("role")
+        if role:
+            self._sessions.join(agent, Event(Kind.FACT, ident, at, "role", role, source="process"))
         self._sessions.drop(agent, f"run:{pid}")
 
     def _note_resumed(self, p: Process, now: float) -> None:
@@ -252,7 +258,8 @@ class Bindings:
         owners = [p for p in self._free(agent, session) if agent.owns(p, session) and was_there(p, began, now)]
         if owners:
             likely = max(owners, key=lambda p: (
-                agent.owns(p, session), not self._launched(agent, p), -self._taken(agent, session, p), p.created))
+                agent.owns(p, session), not self._launched(agent, p), -self._taken(agent, session, p),
+                not self._started_in_turn(agent, p), p.created))
             self._give(agent, session, self._process_of_run(agent, session) or likely, began, now)
 
     def _correct_owner(self, agent: Agent, session: Session, now: float) -> None:
@@ -273,7 +280,7 @@ class Bindings:
         if _single(agent, p):
             self._leave_others(agent, str(p.pid), now)
         for pid in (p.pid, p.ppid):  # it may have been started by another of its kind
-            self._leave_run(agent, pid)
+            self._leave_run(agent, pid, session.id, at)
 
     def _note_role(self, agent: Agent, ident: str, p: Process | None, at: float) -> None:
         """Note whose run it is, where only the command line of its process tells."""
@@ -283,7 +290,12 @@ class Bindings:
 
     def _launched(self, agent: Agent, p: Process) -> bool:
         """Tell whether a process only waits for the agent that it has launched."""
-        return any(q.ppid == p.pid and agent.main(q) for q in self._table.all())
+        return any(q.ppid == p.pid and agent.main(q) and q.created <= p.created + LAUNCH for q in self._table.all())
+
+    def _started_in_turn(self, agent: Agent, p: Process) -> bool:
+        """Tell whether an agent started a process later: another of its kind, or one that still becomes what it is."""
+        parents = (q for q in self._table.all() if q.pid == p.ppid and agent.main(q))
+        return any(p.created > parent.created + LAUNCH for parent in parents)
 
     def _taken(self, agent: Agent, session: Session, p: Process) -> int:
         """Rank what a process runs already, if it runs one session at a time: nothing, one that rests, one that works.

@@ -834,6 +834,29 @@ def test_a_launcher_runs_nothing_itself_so_a_new_session_is_of_the_program_that_
     assert states == {"s1": "idle", "s2": "your-turn"}
 
 
+@pytest.mark.parametrize(("began", "owner"), [(NOW - 595, "101"), (NOW - 2, "100")])
+def test_what_an_agent_starts_in_a_turn_and_looks_like_it_does_not_run_its_session(home, began, owner):
+    """Soon after the start it is the program that a launcher waits for; later a copy that is still to become a tool."""
+    observer = home.start(claude(100), replace(claude(101), ppid=100, created=began))
+    for event in (Event(Kind.FACT, "s1", NOW - 1, "cwd", "/home/dev/app"),
+                  Event(Kind.PROMPT, "s1", NOW - 1, word="user", turn="t1")):
+        observer.sessions.join(CLAUDE, event)
+    observer.tick(NOW)
+    [(_, session)] = observer.sessions.all()
+    assert [e.key for e in session.every(Kind.OWNER)] == [owner]
+
+
+def test_a_run_that_was_headless_when_it_began_stays_so_though_it_wipes_its_arguments(home):
+    run = replace(claude(), cmdline=("claude", "-p", "do it"), created=NOW - 5)
+    observer = home.start(run)
+    observer.processes_changed(Change(started=(run,)), NOW - 4)
+    home.table.running[100] = wiped = replace(run, cmdline=("claude",))
+    observer.processes_changed(Change(started=(wiped,)), NOW - 3)
+    observer.sessions.join(CLAUDE, Event(Kind.PROMPT, "s1", NOW - 2, word="user", turn="t1"))
+    observer.tick(NOW)
+    assert {(row.session, row.role) for row in observer.sessions.rows()} == {("s1", Role.MACHINE)}
+
+
 def test_a_process_suspended_in_mid_turn_stalls_its_session(home):
     home.start(claude())
     home.append(HISTORY, prompt(-30))
