@@ -15,9 +15,11 @@ from island.agents.droid import DROID
 from island.agents.gemini import GEMINI
 from island.agents.kimi import KIMI
 from island.agents.opencode import OPENCODE
+from island.agents.pi import PI
 from island.agents.qwen import QWEN
 from island.agents.warp import WARP
 
 AGENTS: dict[str, Agent] = {
-    agent.name: agent for agent in (AIDER, CLAUDE, CODEX, COPILOT, CURSOR, DROID, GEMINI, KIMI, OPENCODE, QWEN, WARP)
+    agent.name: agent for agent in (AIDER, CLAUDE, CODEX, COPILOT, CURSOR, DROID, GEMINI, KIMI, OPENCODE, PI, QWEN,
+                                     WARP)
 }
