@@ -26,6 +26,19 @@ def test_the_table_of_agents_is_that_of_the_code():
     assert table == expected, f"the table must read:\n{expected}"
 
 
+def test_the_variables_that_move_an_agents_files_are_those_of_the_code():
+    class Asked(dict):
+        def get(self, name, default=None):
+            self[name] = default
+            return default
+
+    asked = Asked()
+    for agent in AGENTS.values():
+        agent.home(asked, "/home/dev")
+    [sentence] = re.findall(r"\n\n(`[A-Z_`, \nand]*) are honoured\.", README)
+    assert re.findall(r"`([A-Z_]+)`", sentence) == sorted(asked)
+
+
 def test_the_table_of_hooks_is_that_of_the_code():
     table = README.split("| agent | file | what its hooks add |\n| --- | --- | --- |\n")[1].split("\n\n")[0]
     told = [line.split(" | ")[:2] for line in table.splitlines()]
