@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 
 from island.sessions import Key, Sessions
 
-#: Seconds between looks: two in a row see the same before the shortest dwell of a notice is over.
-GLANCE = 0.5
+#: Seconds between looks: two in a row see the same before the shortest dwell of a notice is over. What has waited for
+#: longer than a notice dwells has been told already, and every look costs some milliseconds.
+GLANCE, CALM, YOUNG = 0.5, 3.0, 10.0
 
 LookedAt = Callable[[Collection[int]], frozenset[int]]  # those of some processes that the user looks at just now
 
@@ -19,6 +20,15 @@ class Attention:
     def __init__(self, looked_at: LookedAt) -> None:
         self._looked_at = looked_at
         self._before: frozenset[int] = frozenset()
+        self._asked = 0.0
+
+    def due(self, sessions: Sessions, now: float) -> bool:
+        """Tell whether to look now: at once while a wait is young, and now and then at those that have been told."""
+        young = any(now - sessions.verdicts[key].since < YOUNG for key in sessions.unseen())
+        if young or not self._asked <= now < self._asked + CALM:
+            self._asked = now
+            return True
+        return False
 
     async def seen(self, sessions: Sessions) -> list[Key]:
         """Return which of the sessions that wait the user looks at, now and at the look before.

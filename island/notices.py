@@ -13,7 +13,7 @@ from itertools import islice
 from math import inf
 
 from island.manner import TONES, Ear, Manner, Sound, Urgency
-from island.model import Reason, Role, Row, State
+from island.model import Reason, Role, Row, State, Sure
 
 #: Evidence older than this when it is first seen is old: a laptop that wakes must not ring for Friday.
 FRESH = 600.0
@@ -216,5 +216,7 @@ def _merged(rows: list[Row], ear: Ear, missed: bool) -> Notice:
 
 
 def _says(row: Row) -> str:
-    return f"{row.label or row.agent} {TONES[row.verdict.reason].words}"
+    """Return what a row says in words; what is only inferred carries a question mark."""
+    doubt = "?" if row.verdict.sure is Sure.INFERRED else ""
+    return f"{row.label or row.agent} {TONES[row.verdict.reason].words}{doubt}"
 

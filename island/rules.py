@@ -13,6 +13,7 @@ from math import inf
 
 from island.claims import claim
 from island.leases import LEASES
+from island.manner import TONES
 from island.model import TURN_BOUND, Event, Kind, Role, Row, Session, State, Verdict, place
 from island.view import ASKS
 
@@ -70,9 +71,13 @@ URGENCY: tuple[tuple[State, bool], ...] = (
 _RANK = {pair: rank for rank, pair in enumerate(URGENCY)}
 
 
-def urgency(row: Row) -> tuple[int, float]:
-    """Order rows: most urgent first, and of those the one that has waited longest."""
-    return (_RANK[row.verdict.state, row.seen], row.verdict.since)
+#: Reasons to wait, most pressing first; of the others none presses more than another.
+_PRESSING = {reason: rank for rank, reason in enumerate(TONES)}
+
+
+def urgency(row: Row) -> tuple[int, int, float]:
+    """Order rows: most urgent first, of those what presses most, and of those the one that has waited longest."""
+    return (_RANK[row.verdict.state, row.seen], _PRESSING.get(row.verdict.reason, len(_PRESSING)), row.verdict.since)
 
 
 def collapse(rows: Iterable[Row]) -> tuple[State, bool]:

@@ -173,7 +173,8 @@ class Running:
             await asyncio.sleep(GLANCE)
             async with self._contained("looking at what the user looks at"):
                 sessions = self.observer.sessions
-                seen = await attention.seen(sessions) if not self.ear.away else []
+                due = not self.ear.away and attention.due(sessions, time.time())
+                seen = await attention.seen(sessions) if due else []
                 for key in seen:
                     sessions.mark_seen(key)
                 if seen:

@@ -1,7 +1,7 @@
 import asyncio
 
 from island.agents import AGENTS
-from island.attention import Attention
+from island.attention import CALM, GLANCE, YOUNG, Attention
 from island.model import Event, Kind
 from island.sessions import Sessions
 
@@ -54,3 +54,11 @@ def test_while_nothing_waits_nobody_is_asked():
     held.mark_seen(("codex", "s1"))
     assert seen(held, Gaze(), 2) == [[], []]
     assert seen(sessions("s1", role="machine"), Gaze(), 2) == [[], []]
+
+
+def test_old_waits_are_looked_at_now_and_then_and_young_ones_at_once():
+    held, attention = sessions("s1"), Attention(Gaze())
+    since = held.verdicts["codex", "s1"].since
+    young, old = since + YOUNG / 2, since + YOUNG + 1
+    assert [attention.due(held, young + n * GLANCE) for n in range(3)] == [True, True, True]
+    assert [attention.due(held, old + n) for n in (0, 1, CALM, CALM + 1, -3600)] == [True, False, True, False, True]

@@ -206,7 +206,7 @@ def test_status_shows_each_session_in_one_line(home):
     heading, *lines = done.stdout.splitlines()
     assert heading.split() == ["state", "reason", "project", "agent", "since", "session"]
     first, second = (re.split(r" {2,}", line) for line in lines)
-    assert (first[:4], first[5]) == (["◆ your-turn", "finished", "app", "claude"], SESSION[:8])
+    assert (first[:4], first[5]) == (["✓ your-turn", "finished", "app", "claude"], SESSION[:8])
     assert (second[:4], second[5]) == (["► working", "model", "site", "claude"], OTHER[:8])
 
 
@@ -390,7 +390,24 @@ def test_explain_takes_the_most_urgent_if_none_is_named(home):
 def test_explain_says_that_there_is_no_such_session(home):
     done = home.run("explain", "wonder")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "island: no session begins with 'wonder'\n"
+    assert done.stderr == "island: no session begins with 'wonder', and no project is called so\n"
+
+
+def test_explain_takes_a_project_and_lists_what_a_beginning_may_mean(home):
+    home.own(OTHER, "busy")
+    home.append(OTHER, record("user", promptId="p2", message={"role": "user", "content": SECRET}, cwd="/home/dev/site"))
+    assert f"session {OTHER}, site" in home.run("explain", "site").stdout
+    home.append(twin := f"{OTHER[:4]}0000", record("user", promptId="p3", message={"role": "user", "content": SECRET}))
+    done = home.run("explain", OTHER[:4])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert OTHER in done.stderr
+    assert twin in done.stderr
+
+
+def test_explain_without_sessions_says_so(home):
+    shutil.rmtree(home.root / ".claude")
+    done = home.run("explain")
+    assert (done.returncode, done.stdout) == (0, "no sessions: nothing to explain\n")
 
 
 # -- replay --------------------------------------------------------------------------------------------------
@@ -711,7 +728,7 @@ def test_watch_draws_over_itself_on_a_terminal_and_within_it(home, begin, termin
     for n in range(20):
         home.prompt(f"{n:08}")
     watch = begin("watch", stdout=terminal.theirs)
-    assert terminal.says("◆ your-turn".encode(), watch)
+    assert terminal.says("✓ your-turn".encode(), watch)
     assert watch.end(signal.SIGINT) == 0
     terminal.read()
     for screen in terminal.said.decode().split("\x1b[H\x1b[J")[1:]:

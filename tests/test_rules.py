@@ -704,6 +704,12 @@ def test_the_icon_is_the_most_urgent_row_of_a_persons_own(shown, icon):
     assert collapse(shown) == icon
 
 
+def test_what_asks_comes_before_an_error_and_that_before_what_finished_however_long_it_waited():
+    rows = [Row("codex", reason, verdict("your-turn", reason, since)) for since, reason in enumerate(
+        (Reason.LIMIT, Reason.FINISHED, Reason.ERROR, Reason.PLAN, Reason.QUESTION, Reason.PERMISSION))]
+    assert sorted(rows, key=urgency) == rows[::-1]
+
+
 def test_of_equally_urgent_rows_the_one_that_has_waited_longest_comes_first():
     early, late = row("your-turn", "early", since=10), row("your-turn", "late", since=20)
     assert sorted([late, row("working"), early], key=urgency)[:2] == [early, late]

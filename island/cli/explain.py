@@ -11,34 +11,51 @@ from math import isinf
 from typing import Any
 
 from island.agents import AGENTS
-from island.cli.table import short
+from island.cli.table import cells, short
 from island.look import look_once
 from island.model import Event, Row, Session
 from island.observer import Observer
 from island.text import age, safe
+from island.wishes import Wishes
 
 
 def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser("explain", help="show the evidence behind a session's state", description=__doc__)
-    parser.add_argument("session", nargs="?", help="the beginning of a session's id; without it, the most urgent")
+    parser.add_argument("session", nargs="?",
+                        help="the beginning of a session's id, or its project; without it, the most urgent")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain one session."""
+    """Explain one session; 2 if it is not clear which."""
     now = time.time()
-    observer = look_once(now, panes=arguments.panes)
-    wanted = arguments.session or ""
-    rows = [row for row in observer.sessions.rows()
-            if row.session.startswith(wanted) or short(row.session).startswith(wanted)]
-    if not rows:
-        print(f"island: no session begins with {wanted!r}" if wanted else "island: no sessions", file=sys.stderr)
-        return 2 if wanted else 0
-    print("\n".join(explanation(observer, rows[0], now)))
+    observer, wanted = look_once(now, panes=arguments.panes), arguments.session or ""
+    observer.sessions.seen = Wishes().seen
+    rows = observer.sessions.rows()
+    meant = [row for row in rows if _is_meant(row, wanted)]
+    if not wanted and not rows:
+        print("no sessions: nothing to explain")
+    elif not meant:
+        print(f"island: no session begins with {wanted!r}, and no project is called so", file=sys.stderr)
+        return 2
+    elif wanted and len(meant) > 1:
+        print(f"island: {wanted!r} may be any of {len(meant)} sessions:\n{_listed(meant, now)}", file=sys.stderr)
+        return 2
+    else:
+        print("\n".join(explanation(observer, meant[0], now)))
     if len(rows) > 1 and not wanted:
         print(f"\n{len(rows) - 1} more: island status --all lists them")
     return 0
+
+
+def _is_meant(row: Row, wanted: str) -> bool:
+    """Tell whether a row is named: by the beginning of its id, as the table cuts it or whole, or by its project."""
+    return wanted == row.project or any(ident.startswith(wanted) for ident in (row.session, short(row.session)))
+
+
+def _listed(rows: list[Row], now: float) -> str:
+    return "\n".join("  " + "  ".join(filter(None, (*cells(row, now)[:-1], safe(row.session)))) for row in rows)
 
 
 def explanation(observer: Observer, row: Row, now: float) -> Iterator[str]:
@@ -46,7 +63,7 @@ def explanation(observer: Observer, row: Row, now: float) -> Iterator[str]:
     verdict, agent = row.verdict, AGENTS[row.agent]
     session = observer.sessions.held[row.agent, row.session]
     yield f"{agent.label}, session {safe(row.session)}" + (f", {safe(row.project)}" if row.project else "")
-    yield f"  {verdict.state} ({verdict.reason}), {verdict.sure}"
+    yield f"  {verdict.state} ({verdict.reason}), {verdict.sure}" + (", seen" if row.seen else "")
     yield f"  since      {_clock(verdict.since)} ({age(now - verdict.since)} ago)"
     yield "  lapses     " + ("never" if isinf(verdict.until) else f"{_clock(verdict.until)}, if nothing else comes")
     if verdict.evidence:

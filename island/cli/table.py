@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from island.model import Role, Row, Snapshot, State, Sure
 from island.text import age, safe
-from island.tray.face import GLYPHS, Face
+from island.tray.face import GLYPHS, Face, face
 
 HEADINGS = ("state", "reason", "project", "agent", "since", "session")
 
@@ -27,11 +27,12 @@ def shown(rows: Iterable[Row], *, everything: bool) -> list[Row]:
 
 
 def cells(row: Row, now: float) -> tuple[str, ...]:
-    """Return one row's cells; a question mark says that the state is inferred."""
+    """Return one row's cells, with its sign in the menu; a question mark says that the state is inferred."""
     verdict = row.verdict
     doubt = "?" if verdict.sure is Sure.INFERRED and verdict.state is not State.IDLE else ""
     project = row.project if row.role is Role.PERSON else f"{row.project} ({row.role})"
-    return (f"{GLYPHS[Face(verdict.state.value)]} {verdict.state}{doubt}", verdict.reason, safe(project), row.agent,
+    seen = " (seen)" if face(row) is Face.CALM else ""
+    return (f"{GLYPHS[face(row)]} {verdict.state}{doubt}{seen}", verdict.reason, safe(project), row.agent,
             age(now - verdict.since) if verdict.since > 0 else "", short(row.session))
 
 
