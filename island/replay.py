@@ -24,7 +24,7 @@ from island.hooks.command import call, put
 from island.hooks.records import HOME
 from island.hooks.rows import HOOKS
 from island.model import Process, Role, Row, State
-from island.notices import Book, Notice, Withdraw, advance, stepped
+from island.notices import EAR, Book, Notice, Withdraw, advance, stepped
 from island.observer import Observer
 from island.sequence import Sequence1, Step
 from island.sessions import why
@@ -100,6 +100,7 @@ class Replay:
         homes = {name: agent.home({}, str(self._home)) for name, agent in AGENTS.items()} | {HOME: str(self._hooks)}
         self.observer = Observer(homes, self.table, self.now, folders=self._folders)
         self.book = Book(since=self.now)
+        self.ear = EAR
         self.rows: dict[str, Row] = {}
         self.lines: list[Line] = []
         self._said: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -116,7 +117,10 @@ class Replay:
                 heard = len(self.lines)
 
     def moments(self) -> Iterator[float]:
-        """Play step by step: yield the time of what is to happen next, and let it happen when asked on."""
+        """Play step by step: yield the time of what is to happen next, and let it happen when asked on.
+
+        Until then all is as it is before it: it can be shown, and be looked at by whoever watches.
+        """
         moves = self._moves()
         at = 0.0
         while True:
@@ -126,12 +130,13 @@ class Replay:
             at = max(at, self._next_at)
 
     def _moves(self) -> Iterator[Step | None]:
-        """Let everything happen in order of time: the steps, and between them what lapses (None)."""
+        """Let everything happen in order of time: the steps, and before each, and before what lapses, None."""
         self.observer.sweep(self.now)
         self._report(0.0)
         for step in self.sequence.steps:
             yield from self._until(step.at)
             self._next_at = step.at
+            yield None
             self.now = self._wall(step.at)
             VERBS[step.verb](self, step)
             self._report(step.at)
@@ -143,11 +148,11 @@ class Replay:
     def _until(self, at: float) -> Iterator[None]:
         """Let time pass: what lapses before `at` lapses in its order."""
         while (due := min(self.observer.sessions.due, self.book.due)) <= self._wall(at):
-            self.now = max(self.now, due)
-            self._next_at = self.now - self._wall(0)
-            self.observer.tick(self.now)
-            self._report(self._next_at)
+            self._next_at = max(self.now, due) - self._wall(0)
             yield None
+            self.now = max(self.now, due)
+            self.observer.tick(self.now)
+            self.again()
 
     # -- verbs ----------------------------------------------------------------------------------------------
 
@@ -179,6 +184,10 @@ class Replay:
 
     # -- saying ---------------------------------------------------------------------------------------------
 
+    def again(self) -> None:
+        """Say what is different now, though nothing was written: something lapsed, or the user saw or silenced it."""
+        self._report(self.now - self._wall(0))
+
     def _report(self, at: float) -> None:
         at = round(at, 3)
         found = self.observer.sessions.rows()
@@ -194,7 +203,7 @@ class Replay:
         if snapshot.icon is not self._icon:
             self._icon = snapshot.icon
             self.lines.append({"at": at, "icon": snapshot.icon.value})
-        self.book, spoken = advance(self.book, rows, self.now)
+        self.book, spoken = advance(self.book, rows, self.now, self.ear)
         self.spoken += spoken
         self.lines += [_notice_line(at, s) for s in spoken]
 
