@@ -185,7 +185,8 @@ def test_it_tells_its_version(home):
 @pytest.mark.parametrize("arguments", [
     ("wonder",), ("--wonder",), ("status", "--wonder"), ("status", "--format", "wonder"),
     ("status", "--json", "--quiet"), ("watch", "--format", "json"), ("config", "wonder"), ("autostart", "wonder"),
-    ("replay",), ("record",), ("replay", "--json", "--score", "x"), ("demo", "--speed", "0"),
+    ("replay",), ("record",), ("replay", "--json", "--score", "x"),
+    ("demo", "--speed", "0"), ("demo", "--speed", "-1"), ("demo", "--speed", "nan"), ("demo", "--speed", "inf"),
 ])
 def test_what_is_not_understood_is_said_and_nothing_is_done(home, arguments):
     done = home.run(*arguments)

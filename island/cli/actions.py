@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from island import __version__
 from island.cli.explain import explanation
 from island.desktop.clipboard import copy
 from island.desktop.jump import jump
 from island.desktop.opening import open_path
-from island.running import Running
+from island.observer import Observer
 from island.sessions import Key
 from island.settings import Settings, show
 from island.store import settings_path, state_path, write
@@ -38,12 +40,25 @@ PAGES = ("explanation.txt", "doctor.txt", "about.txt")
 Word = str  # what stood in the way, for the user; nothing if all went well
 
 
-class Actions:
-    """What can be done about the sessions of a running island."""
+class Observed(Protocol):
+    """Sessions that are observed and shown: of a running island, or of a demonstration."""
 
-    def __init__(self, running: Running, open_: Callable[[Path], Word] = open_path) -> None:
+    @property
+    def observer(self) -> Observer:
+        """Who observes them now."""
+
+    def publish_now(self) -> None:
+        """Show what is different, though nothing was written."""
+
+
+class Actions:
+    """What can be done about observed sessions, at the times that `clock` tells."""
+
+    def __init__(self, running: Observed, open_: Callable[[Path], Word] = open_path,
+                 clock: Callable[[], float] = time.time) -> None:
         self._running = running
         self._open = open_
+        self._clock = clock
         self._all: Mapping[str, Callable[[Key], Awaitable[Word]]] = {
             JUMP: self._jump, SEEN_ONE: self._mark, EXPLAIN: self._explain, COPY: self._copy, FOLDER: self._folder,
             SEEN: self._mark_all, SETTINGS: self._settings, QUIET_HOURS: self._settings, DOCTOR: self._doctor,
@@ -89,7 +104,7 @@ class Actions:
         row = next((row for row in observer.sessions.rows() if (row.agent, row.session) == key), None)
         if row is None:
             return "island has forgotten it: it is long over"
-        return await self._page("explanation.txt", "\n".join(explanation(observer, row, time.time())))
+        return await self._page("explanation.txt", "\n".join(explanation(observer, row, self._clock())))
 
     async def _copy(self, key: Key) -> Word:
         return await asyncio.to_thread(copy, key[1])
@@ -141,4 +156,5 @@ class Actions:
     def leave() -> None:
         """Take away the pages that were shown."""
         for name in PAGES:
-            state_path(name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # most were never shown
+                state_path(name).unlink()

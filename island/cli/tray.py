@@ -17,7 +17,7 @@ from island.desktop.focus import Focus
 from island.desktop.notify import open_notifier
 from island.instance import Instance, LockError, RunsAlreadyError
 from island.model import Reason, Snapshot
-from island.notices import Notice, Withdraw
+from island.notices import Book, Notice, Withdraw
 from island.quiet import MUTE_SESSION
 from island.running import Running, Spoken, until_told
 from island.tray.base import Health, open_tray
@@ -53,6 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
     except LockError as error:
         print(f"island: {error}", file=sys.stderr)
         return 2
+
+
+def meant(book: Book, key: str) -> str:
+    """Return the session that a notice is about: of many the first."""
+    names = [name for name, (_, notice) in book.shown.items() if notice == key]
+    return next((name for name in names if name.endswith("/" + key.partition(":")[2])), key)
 
 
 class Desk:
@@ -151,8 +157,7 @@ class Desk:
         """Do what was chosen on a notice: show its session, the first of many, or mute it."""
         if self.running is None or key == notify.WORD:
             return
-        names = [name for name, (_, notice) in self.running.book.shown.items() if notice == key]
-        first = next((name for name in names if name.endswith("/" + key.partition(":")[2])), key)
+        first = meant(self.running.book, key)
         if action == notify.MUTE:
             self._act(MUTE_SESSION + first)
         else:
