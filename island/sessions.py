@@ -141,7 +141,8 @@ class Sessions:
             title=session.fact("name") or session.fact("title"), model=session.fact("model"),
             tokens=_number(session.fact("tokens")), window=_number(session.fact("window")),
             begun=prompt.at if prompt else 0.0, seen=self._is_seen(key),
-            blind=(*agent.blind, *([NO_NEWS] if self.hooks_are_silent(agent, session) else ())),
+            blind=(*agent.blind_in(session.fact("version")),
+                   *([NO_NEWS] if self.hooks_are_silent(agent, session) else ())),
         )
 
     def hooks_are_silent(self, agent: Agent, session: Session) -> bool:

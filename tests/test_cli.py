@@ -377,8 +377,14 @@ def test_explain_shows_the_evidence_behind_a_state(home):
     done = home.run("explain", SESSION[:6])
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"Claude Code, session {SESSION}, app\n  your-turn (finished), told\n")
-    for part in ("since", "lapses", "decided by", "evidence", "invisible", "registers (", "prompt", "turn_duration"):
+    for part in ("since", "lapses", "decided by", "evidence", "registers (", "prompt", "turn_duration"):
         assert part in done.stdout
+
+
+def test_explain_tells_what_is_invisible_of_a_version(home):
+    assert "invisible" not in home.run("explain", SESSION).stdout
+    home.append(SESSION, record("system", subtype="turn_duration", version="2.1.100"))
+    assert "\n  invisible  before 2.1.139: " in home.run("explain", SESSION).stdout
 
 
 def test_explain_takes_the_most_urgent_if_none_is_named(home):

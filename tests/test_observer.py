@@ -362,11 +362,21 @@ def test_a_session_with_a_file_that_has_become_too_large_says_so_until_it_is_rea
     home.write(LIVE, small + " " * files.DOCUMENT)
     home.hint(LIVE)
     blind = {row.session: row.blind for row in home.observer.snapshot(NOW).rows}
-    assert blind["s1"] == (*CLAUDE.blind, "what it wrote last: its file is too large")
-    assert blind["s2"] == CLAUDE.blind
+    assert blind == {"s1": ("what it wrote last: its file is too large",), "s2": ()}
     home.write(LIVE, small + " ")
     home.hint(LIVE)
-    assert {row.blind for row in home.observer.snapshot(NOW).rows} == {CLAUDE.blind}
+    assert {row.blind for row in home.observer.snapshot(NOW).rows} == {()}
+
+
+def test_what_is_invisible_of_older_versions_is_not_said_of_newer_ones(home):
+    versions = {"s1": "2.1.138", "s2": "2.1.139", "s3": None}
+    home.start(*(claude(100 + number) for number, _ in enumerate(versions)))
+    for number, (session, version) in enumerate(versions.items()):
+        path = f"claude/sessions/{100 + number}.json"
+        home.write(path, live(-5, session, "busy", pid=100 + number, version=version))
+        home.hint(path)
+    blind = {row.session: row.blind for row in home.observer.snapshot(NOW).rows}
+    assert blind == {"s1": CLAUDE.blind_in(), "s2": (), "s3": CLAUDE.blind_in()}
 
 
 def test_a_file_that_could_not_be_read_and_has_gone_is_no_trouble(home):

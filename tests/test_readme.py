@@ -17,7 +17,7 @@ README = (ROOT / "README.md").read_text()
 
 
 def row(agent):
-    return f"| {agent.label} | {'; '.join(agent.evidence)} | {'; '.join(agent.blind)} |"
+    return f"| {agent.label} | {'; '.join(agent.evidence)} | {'; '.join(agent.blind_in())} |"
 
 
 def test_the_table_of_agents_is_that_of_the_code():

@@ -76,6 +76,27 @@ class Dialog:
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """What cannot be seen of an agent's versions before one."""
+
+    version: str
+    blind: str
+
+    def __str__(self) -> str:
+        return f"before {self.version}: {self.blind}"
+
+    def holds(self, version: str) -> bool:
+        """Tell whether it is so of a version; of one that is not known it may be."""
+        return not (numbers := _numbers(version)) or numbers < _numbers(self.version)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return the dotted numbers that a version begins with, without zeros at their end."""
+    found = re.match(r"v?(\d+(?:\.\d+)*)", version, re.ASCII)
+    return tuple(map(int, re.sub(r"(\.0+)+$", "", found[1]).split("."))) if found else ()
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
     """One row of the table of agents.
 
@@ -109,7 +130,12 @@ class Agent:
     title: Callable[[str], str] | None = None
     dialogs: tuple[Dialog, ...] = ()
     evidence: tuple[str, ...] = ()
-    blind: tuple[str, ...] = ()
+    blind: tuple[str | Before, ...] = ()
+
+    def blind_in(self, *versions: str) -> tuple[str, ...]:
+        """Return what cannot be seen of one of these versions, "" for one that is not known; of none, of any."""
+        return tuple(str(blind) for blind in self.blind if not isinstance(blind, Before)
+                     or any(map(blind.holds, versions or ("",))))
 
 
 #: What a predicate of a row that fails is taken to say.

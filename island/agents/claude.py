@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
-from island.agents.base import Agent, Shape, Source, moved_by
+from island.agents.base import Agent, Before, Shape, Source, moved_by
 from island.agents.reading import asks, count, decode, facts, milliseconds, text_of, when, word
 from island.model import Event, Kind, Process, Reason, Record, Role, Session, gone
 
@@ -337,6 +337,6 @@ CLAUDE = Agent(
     single=True,
     evidence=("live record per process (2.1.139 and newer)", "transcript", "processes"),
     blind=(
-        "before 2.1.139: approvals are inferred, a compaction and Esc before the first token are invisible",
+        Before("2.1.139", "approvals are inferred, a compaction and Esc before the first token are invisible"),
     ),
 )

@@ -159,7 +159,7 @@ def _agents(observer: Observer) -> Iterator[Finding]:
         known = f", versions {', '.join(versions)}" if versions else ""
         where = "the folders it runs in" if beside else home
         yield Finding(True, f"{agent.label}: {len(found)} files in {where}{newest}{known}",
-                      "; ".join(f"invisible: {blind}" for blind in agent.blind))
+                      "; ".join(f"invisible: {blind}" for blind in agent.blind_in(*versions)))
 
 
 def _hooks(observer: Observer) -> Iterator[Finding]:
