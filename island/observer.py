@@ -165,7 +165,7 @@ class Observer:
         if any(agent.main(p) for p in (*change.started, *change.exited) for agent in agents):
             before, self.projects = self.projects, {
                 str(PurePath(folder, source.pattern)): (agent, source)
-                for agent in agents for p in self._table.all() if agent.main(p)
+                for agent in agents for p in self.running(agent)
                 for folder in self._folders(p) for source in agent.sources if source.project}
             fresh = sweep(map(escape, self.projects.keys() - before.keys()), now - HORIZON)
             self.changed({file.path for file in fresh}, now)
@@ -184,7 +184,11 @@ class Observer:
         return self._of(agent for agent in self.sessions.agents.values() if agent.dialogs)
 
     def _of(self, agents: Iterable[Agent]) -> set[int]:
-        return {p.pid for agent in agents for p in self._table.all() if agent.main(p)}
+        return {p.pid for agent in agents for p in self.running(agent)}
+
+    def running(self, agent: Agent) -> list[Process]:
+        """Return an agent's own processes."""
+        return [p for p in self._table.all() if agent.main(p)]
 
     def terminals(self, titles: Mapping[int, Collection[str]], screens: Mapping[int, str], now: float) -> None:
         """Take note of what terminals show, by process: the titles that may be its own, and the text of its screen."""
