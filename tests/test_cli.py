@@ -24,6 +24,7 @@ import orjson
 import psutil
 import pytest
 
+from island.agents.cursor import CURSOR
 from island.cli.export import FIELDS, schema
 from island.quiet import Hush, to_json
 
@@ -560,10 +561,19 @@ def test_doctor_finds_that_there_is_no_desktop_and_says_what_to_do(home):
     assert (done.returncode, done.stderr) == (1, "")
     assert "WRONG tray: there is no session bus\n      start island inside a desktop session" in done.stdout
     assert "WRONG notices: no-bus\n      start island inside a desktop session" in done.stdout
-    assert re.search(r"ok    Claude Code: 2 files in .*/home/\.claude, the last change \d+ s ago, versions 2\.1\.332\n",
-                     done.stdout)
-    assert "ok    Codex CLI: not here" in done.stdout
+    assert re.search(r"ok    Claude Code: 2 files in .*/home/\.claude, the last change \d+ s ago, versions 2\.1\.332\nok",
+                     done.stdout)  # nothing is invisible of so new a version
+    assert re.search(r"ok    not here: .*Factory Droid, .*\n", done.stdout)
+    assert "Factory Droid:" not in done.stdout
     assert "ok    island: does not run now" in done.stdout
+
+
+def test_doctor_tells_all_that_is_invisible_of_the_agents_that_are_here(home):
+    (home.root / ".cursor/projects/app/agent-transcripts/s1").mkdir(parents=True)
+    (home.root / ".cursor/projects/app/agent-transcripts/s1/s1.jsonl").touch()
+    done = home.run("doctor")
+    told = "".join(f"      invisible: {blind}\n" for blind in CURSOR.blind_in())
+    assert re.search(rf"ok    Cursor: 1 files in [^\n]*\n{re.escape(told)}ok", done.stdout)
 
 
 def test_doctor_tells_what_the_readers_did_not_know(home):
@@ -581,11 +591,15 @@ def test_doctor_tells_a_program_the_same_as_people(home):
     told, done = home.run("doctor").stdout, home.run("doctor", "--json")
     report = json.loads(done.stdout)
     assert (done.returncode, report["schema"], report["well"]) == (1, 1, False)
-    assert {"well": False, "what": "notices: no-bus", "advice": "start island inside a desktop session"} in report[
-        "findings"]
+    assert {"well": False, "what": "notices: no-bus", "advice": "start island inside a desktop session",
+            "absent": ""} in report["findings"]
     whats = [line[6:] for line in told.splitlines() if line[0] != " "]
     ages = re.compile(r"\d+ s ago")
-    assert [ages.sub("", f["what"]) for f in report["findings"]] == [ages.sub("", what) for what in whats]
+    here = [ages.sub("", f["what"]) for f in report["findings"] if not f["absent"]]
+    assert here == [ages.sub("", what) for what in whats if not what.startswith("not here")]
+    absent = [f["absent"] for f in report["findings"] if f["absent"]]
+    assert f"not here: {', '.join(absent)}" in whats
+    assert "Factory Droid" in absent
 
 
 def test_doctor_says_that_a_trial_notice_could_not_be_sent(home):

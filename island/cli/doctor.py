@@ -10,10 +10,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from glob import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from island.agents import AGENTS
+from island.agents.base import Agent
 from island.desktop.notify import Health as NoticeHealth
 from island.desktop.notify import Notifier, open_notifier
 from island.hooks.rows import HOOKS
@@ -36,17 +38,24 @@ SHOWN = 4.0
 
 SCHEMA = 1
 
+#: Characters of the longest line: what is longer is no text of ours.
+WIDEST = 400
+
 #: Notices come, whether or not they can be clicked.
 WELL = (NoticeHealth.READY, NoticeHealth.SHOW_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at: whether it is well, and what to do if it is not."""
+    """One thing looked at: whether it is well, and what to do if it is not, or what else to know, in lines.
+
+    absent: the agent that is not here at all; people are told of all these in one line.
+    """
 
     well: bool
     what: str
     advice: str = ""
+    absent: str = ""
 
 
 def add_parser(commands: Any) -> None:
@@ -63,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     desktop = asyncio.run(_desktop(notify=arguments.notify))
     agents = [*_agents(observer), *_hooks(observer), *_drift(observer)]
     findings = [*desktop, *_settings(), *_limits(), *agents, _instance()]
-    print(_as_json(findings) if arguments.json else "\n".join(map(_told, findings)))
+    print(_as_json(findings) if arguments.json else "\n".join(_as_text(findings)))
     return 0 if all(f.well for f in findings) else 1
 
 
@@ -72,9 +81,12 @@ def _as_json(findings: list[Finding]) -> str:
     return json.dumps({"schema": SCHEMA, "well": all(f.well for f in findings), "findings": [*map(asdict, findings)]})
 
 
-def _told(finding: Finding) -> str:
-    advice = f"\n      {safe(finding.advice, 300)}" if finding.advice else ""
-    return ("ok    " if finding.well else "WRONG ") + safe(finding.what, 200) + advice
+def _as_text(findings: list[Finding]) -> Iterator[str]:
+    """Yield the lines for people."""
+    for absent, some in groupby(findings, lambda finding: bool(finding.absent)):
+        for finding in [Finding(True, f"not here: {', '.join(f.absent for f in some)}")] if absent else some:
+            yield ("ok    " if finding.well else "WRONG ") + safe(finding.what, WIDEST)
+            yield from (f"      {safe(advice, WIDEST)}" for advice in finding.advice.splitlines())
 
 
 async def _desktop(*, notify: bool) -> list[Finding]:
@@ -144,22 +156,24 @@ def _limits() -> Iterator[Finding]:
                       "" if limit >= least else f"raise fs.inotify.{name}; until then files are polled")
 
 
-def _agents(observer: Observer) -> Iterator[Finding]:
-    now = time.time()
-    for name, home in homes().items():
-        agent = AGENTS[name]
-        beside = any(source.project for source in agent.sources)
-        if not beside and not Path(home).is_dir():
-            yield Finding(True, f"{agent.label}: not here ({home} is not there)")
-            continue
-        below = [f"{escape(home)}/{source.pattern}" for source in agent.sources if not source.project]
-        found = sweep([*below, *(escape(path) for path, (a, _) in observer.projects.items() if a.name == name)])
-        newest = f", the last change {age(now - max(f.mtime for f in found))} ago" if found else ""
-        versions = sorted({s.fact("version") for k, s in observer.sessions.held.items() if k[0] == name} - {""})
-        known = f", versions {', '.join(versions)}" if versions else ""
-        where = "the folders it runs in" if beside else home
-        yield Finding(True, f"{agent.label}: {len(found)} files in {where}{newest}{known}",
-                      "; ".join(f"invisible: {blind}" for blind in agent.blind_in(*versions)))
+def _agents(observer: Observer) -> list[Finding]:
+    """Return what there is of each agent; first of those that are here."""
+    return sorted((_agent(observer, observer.sessions.agents[name], home) for name, home in homes().items()),
+                  key=lambda finding: bool(finding.absent))
+
+
+def _agent(observer: Observer, agent: Agent, home: str) -> Finding:
+    below = [f"{escape(home)}/{source.pattern}" for source in agent.sources if not source.project]
+    beside = [escape(path) for path, (a, _) in observer.projects.items() if a.name == agent.name]
+    found, running = sweep([*below, *beside]), len(observer.running(agent))
+    where = home if below else "the folders it runs in"
+    if not found and not running:
+        return Finding(True, f"{agent.label}: not here (no file in {where}, and no process)", absent=agent.label)
+    newest = f", the last change {age(time.time() - max(f.mtime for f in found))} ago" if found else ""
+    versions = sorted({s.fact("version") for _, s in observer.sessions.all(agent)} - {""})
+    known = f", versions {', '.join(versions)}" if versions else ""
+    return Finding(True, f"{agent.label}: {len(found)} files in {where}{newest}{known}",
+                   "\n".join(f"invisible: {blind}" for blind in agent.blind_in(*versions)))
 
 
 def _hooks(observer: Observer) -> Iterator[Finding]:
