@@ -26,14 +26,24 @@ def lock_path() -> Path:
 
 
 def runs() -> bool:
-    """Tell whether an island runs, and change nothing."""
-    if not lock_path().exists():
+    """Tell whether an island runs, and change nothing. Raise LockError if none could."""
+    if not os.path.lexists(lock_path()):
+        _look_for_room(lock_path().parent)
         return False
     try:
         with Instance():
             return False
     except RunsAlreadyError:
         return True
+
+
+def _look_for_room(folder: Path) -> None:
+    """Raise LockError if nothing could be written into a folder, or it could not be made."""
+    there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
+    if not there.is_dir():
+        raise LockError(f"its lock cannot be made in {folder}: {there} is no folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise LockError(f"its lock cannot be made in {folder}: {there} may not be written into")
 
 
 class Instance:

@@ -561,8 +561,8 @@ def test_doctor_finds_that_there_is_no_desktop_and_says_what_to_do(home):
     assert (done.returncode, done.stderr) == (1, "")
     assert "WRONG tray: there is no session bus\n      start island inside a desktop session" in done.stdout
     assert "WRONG notices: no-bus\n      start island inside a desktop session" in done.stdout
-    assert re.search(r"ok    Claude Code: 2 files in .*/home/\.claude, the last change \d+ s ago, versions 2\.1\.332\nok",
-                     done.stdout)  # nothing is invisible of so new a version
+    assert re.search(r"ok    Claude Code: 2 files in .*/home/\.claude, the last change \d+ s ago, versions 2\.1\.332\n"
+                     "ok", done.stdout)  # nothing is invisible of so new a version
     assert re.search(r"ok    not here: .*Factory Droid, .*\n", done.stdout)
     assert "Factory Droid:" not in done.stdout
     assert "ok    island: does not run now" in done.stdout
@@ -702,6 +702,7 @@ def test_without_a_place_for_its_lock_it_says_so(home):
     assert done.returncode == 2
     assert done.stderr.startswith("island: ")
     assert done.stderr.count("\n") == 1
+    assert f"WRONG island: its lock cannot be made in {home.state}/island: " in home.run("doctor").stdout
 
 
 class Terminal:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from island.instance import Instance, LockError, RunsAlreadyError, lock_path
+from island.instance import Instance, LockError, RunsAlreadyError, lock_path, runs
 
 HOLD = """
 import sys
@@ -143,6 +143,22 @@ def test_a_lock_that_cannot_be_made_is_told_with_its_place(tmp_path, monkeypatch
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     with pytest.raises(LockError, match=re.escape(str(tmp_path / "island" / "lock"))), Instance():
         pytest.fail("there is no place for it")
+
+
+@on_linux
+@pytest.mark.parametrize("folder", ["there", "there/not/yet"])
+def test_whether_one_could_run_is_told_and_nothing_is_made(tmp_path, monkeypatch, folder):
+    (tmp_path / "there").mkdir()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / folder))
+    assert runs() is False
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != tmp_path / "there")  # root may write anywhere
+    with pytest.raises(LockError, match=f"{tmp_path}/there may not be written into"):
+        runs()
+    (tmp_path / "there").rmdir()
+    (tmp_path / "there").touch()
+    with pytest.raises(LockError, match=f"{tmp_path}/there is no folder"):
+        runs()
+    assert list(tmp_path.rglob("*")) == [tmp_path / "there"]
 
 
 def test_a_file_system_without_locks_is_not_taken_for_another_island(lock, monkeypatch):
