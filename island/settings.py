@@ -112,26 +112,29 @@ def _by_reason(name: str, read: Read, means: str) -> Iterator[tuple[Path, Settin
 
 
 SETTINGS: Mapping[Path, Setting] = {
-    ("agents",): Setting(("agents",), _agents, "The agents that are watched; nothing of the others is read."),
-    ("panes",): Setting(("panes",), _switch, "Read the visible text of tmux panes, for agents that show a question"
-                        " nowhere else."),
-    ("titles", "menu"): Setting(("titles",), _switch, "Titles of sessions in the menu,"),
-    ("titles", "notices"): Setting(("manner", "titles"), _switch, "in notices,"),
-    ("titles", "exports"): Setting(("exports",), _switch, "and in what bars and other programs are told."),
-    ("notices", "on"): Setting(("manner", "on"), _switch, "Notices at all; and with a sound, where the desktop has"
-                               " one."),
-    ("notices", "sound"): Setting(("manner", "sound"), _switch),
+    ("agents",): Setting(("agents",), _agents, "The agents that are watched. Nothing of the others is read."),
+    ("panes",): Setting(("panes",), _switch, "Read the visible text of tmux panes. Some agents show a question nowhere"
+                        " else."),
+    ("titles", "menu"): Setting(("titles",), _switch, "Show the titles of sessions in the menu. Agents make them from"
+                                " your prompts."),
+    ("titles", "notices"): Setting(("manner", "titles"), _switch, "Show the titles in notices, too."),
+    ("titles", "exports"): Setting(("exports",), _switch, "Tell the titles to bars and other programs, too."),
+    ("notices", "on"): Setting(("manner", "on"), _switch, "Show notices."),
+    ("notices", "sound"): Setting(("manner", "sound"), _switch, "Let notices make a sound, where the desktop has one."),
     ("notices", "min_turn"): Setting(("manner", "min_turn"), partial(_seconds, most=86400.0), "The end of a turn that"
-                                     " took fewer seconds is not told; what asks you always is."),
-    ("notices", "quiet_hours"): Setting(("manner", "quiet_hours"), _hours, 'Nothing is told within, but what still'
-                                        ' waits at their end. Such as "22:00-07:00".'),
-    ("notices", "muted_projects"): Setting(("manner", "muted_projects"), _names, "Never told: projects, by the names"
-                                           " of their folders, and agents."),
-    ("notices", "muted_agents"): Setting(("manner", "muted_agents"), _agents),
-    **dict(_by_reason("dwell", partial(_seconds, most=3600.0), "How many seconds a wait must last before it is told.")),
-    **dict(_by_reason("urgency", partial(_word, words=Urgency), f"What the desktop is told of it: {', '.join(Urgency)}."
-                      " Off is no notice.")),
-    **dict(_by_reason("sounds", partial(_word, words=Sound), f"What it sounds like: {', '.join(Sound)}.")),
+                                     " took fewer seconds is not told. What asks you always is."),
+    ("notices", "quiet_hours"): Setting(("manner", "quiet_hours"), _hours, 'No notice comes in these hours, such as'
+                                        ' "22:00-07:00". What still waits at their end is told then.'),
+    ("notices", "muted_projects"): Setting(("manner", "muted_projects"), _names, "Projects of which no notice tells,"
+                                           " by the names of their folders."),
+    ("notices", "muted_agents"): Setting(("manner", "muted_agents"), _agents, "Agents of which no notice tells, by the"
+                                         " names that `agents` has."),
+    **dict(_by_reason("dwell", partial(_seconds, most=3600.0), "How many seconds a wait must last before a notice tells"
+                      " of it, by its reason.")),
+    **dict(_by_reason("urgency", partial(_word, words=Urgency), f"How urgent the desktop takes a notice to be, by its"
+                      f" reason: {', '.join(Urgency)}. Off means no notice.")),
+    **dict(_by_reason("sounds", partial(_word, words=Sound), f"What a notice sounds like, by its reason:"
+                      f" {', '.join(Sound)}.")),
 }
 
 TABLES = frozenset(path[:end] for path in SETTINGS for end in range(1, len(path)))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from functools import partial
 
 import pytest
@@ -14,6 +15,7 @@ from island.desktop import notify
 from island.model import Event, Kind, Reason, State
 from island.notices import MANY, Book
 from island.running import Running
+from island.settings import SETTINGS, Settings, parse, places
 from island.store import settings_path, state_path
 from island.tray import entry
 
@@ -109,10 +111,22 @@ def test_the_settings_are_opened_and_if_there_are_none_written_as_remarks(runnin
     assert opened.paths == [settings_path()]
     lines = opened.texts[0].splitlines()
     assert len(lines) > 10
-    assert all(line.startswith("#") or not line for line in lines)
+    assert all(line[:1] in ("", "#", "[") for line in lines)
+    assert not [line for line in lines if line.startswith(("# #", "##"))]
+    assert parse(opened.texts[0]) == (Settings(), ())
     settings_path().write_text("[notices]\n")
     assert do(running, action, opened) == ""
     assert opened.texts[1] == "[notices]\n"
+
+
+def test_each_setting_of_the_page_needs_no_more_than_its_sign_taken_away():
+    lines = acting.blank_settings().splitlines()
+    settings = [number for number, line in enumerate(lines) if re.match(r"#\w+ = ", line)]
+    for number in settings:
+        text = "\n".join([*lines[:number], lines[number][1:], *lines[number + 1:]])
+        assert parse(text) == (Settings(), ())
+        assert number + 1 in places(text).values()
+    assert len(settings) == len(SETTINGS)
 
 
 def test_the_doctor_and_what_island_is_are_pages(running, tmp_path, monkeypatch):

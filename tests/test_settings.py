@@ -1,5 +1,6 @@
 """The settings: what is read, what is refused and in which line, and that what is shown can be read."""
 
+import re
 import tomllib
 from datetime import time
 
@@ -135,3 +136,9 @@ def test_each_setting_is_shown_once_in_its_table():
     shown = show(Settings())
     assert set(places(shown)) == {*SETTINGS, ("titles",), ("notices",), ("notices", "dwell"), ("notices", "urgency"),
                                   ("notices", "sounds")}
+
+
+def test_each_setting_is_explained_in_whole_sentences_of_its_own():
+    told = [setting.means for path, setting in SETTINGS.items() if path[-1] not in TONES or setting.means]
+    assert [means for means in told if not re.fullmatch(r"[A-Z].*\.", means) or means.count(". ") > 1] == []
+    assert len(set(told)) == len(told)

@@ -40,6 +40,13 @@ PAGES = ("explanation.txt", "doctor.txt", "about.txt")
 Word = str  # what stood in the way, for the user; nothing if all went well
 
 
+def blank_settings() -> str:
+    """Return a settings file that sets nothing: to set something, its `#` is taken away."""
+    lines = (line if line[:1] in ("", "#", "[") else f"#{line}" for line in show(Settings()).splitlines())
+    head = "# To change a setting, take away the # before it. `island config` shows what counts."
+    return "\n".join((head, "", *lines, ""))
+
+
 class Observed(Protocol):
     """Sessions that are observed and shown: of a running island, or of a demonstration."""
 
@@ -122,8 +129,7 @@ class Actions:
     def _open_settings(self) -> Word:
         path = settings_path()
         if not path.exists():
-            lines = show(Settings()).splitlines()
-            write(path, "".join(f"# {line}\n" if line else "\n" for line in lines).encode())
+            write(path, blank_settings().encode())
         return self._open(path)
 
     async def _doctor(self, _: Key) -> Word:
