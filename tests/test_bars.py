@@ -41,9 +41,9 @@ ALL = snapshot(ASKS, DONE, row("d2"), ERROR, STALLED, WORKING, SEEN, IDLE, MACHI
 
 @pytest.mark.parametrize(("name", "line"), [
     ("plain", "1 ask you, 1 stopped, 2 finished, 1 stalled, 1 working"),
-    ("polybar", "%{F#e69f00}◆1%{F-} %{F#d55e00}✕1%{F-} %{F#009e73}✓2%{F-} %{F#cc79a7}▲1%{F-} %{F#56b4e9}►1%{F-}"),
+    ("polybar", "%{F#e69f00}◆1%{F-} %{F#cc2430}✕1%{F-} %{F#009e73}✓2%{F-} %{F#cc79a7}▲1%{F-} %{F#56b4e9}►1%{F-}"),
     ("i3blocks", "◆1 ✕1 ✓2 ▲1 ►1\n◆1\n#e69f00"),
-    ("tmux", ("#[fg=#e69f00]◆1#[default] #[fg=#d55e00]✕1#[default] #[fg=#009e73]✓2#[default] "
+    ("tmux", ("#[fg=#e69f00]◆1#[default] #[fg=#cc2430]✕1#[default] #[fg=#009e73]✓2#[default] "
               "#[fg=#cc79a7]▲1#[default] #[fg=#56b4e9]►1#[default]")),
     ("starship", "◆1 ✕1 ✓2 ▲1 ►1"),
 ])

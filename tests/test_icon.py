@@ -1,8 +1,10 @@
+from colorsys import rgb_to_hsv
 from itertools import combinations, pairwise
 
 import pytest
 from PIL import Image, ImageChops
 
+from island.cli.bars import COLOURS
 from island.tray import icon
 from island.tray.face import Face
 from island.tray.icon import argb, draw
@@ -71,6 +73,18 @@ def test_faces_stay_apart_for_the_colour_blind(size, panel, eyes):
         red, green, blue = ImageChops.difference(pictures[one], pictures[other]).split()
         apart = ImageChops.lighter(ImageChops.lighter(red, green), blue).histogram()
         assert sum(apart[40:]) > size * size / 16, (one, other)
+
+
+@pytest.mark.parametrize(("face", "degrees"), [
+    (Face.ERROR, 0), (Face.YOUR_TURN, 40), (Face.CALM, 40), (Face.DONE, 160), (Face.WORKING, 200), (Face.STALLED, 330),
+])
+def test_a_face_has_the_colour_that_it_is_called_by(face, degrees):
+    hue = 360 * rgb_to_hsv(*(channel / 255 for channel in icon.LOOKS[face].ink[:3]))[0]
+    assert abs((hue - degrees + 180) % 360 - 180) < 10
+
+
+def test_bars_have_the_colours_of_the_icon():
+    assert {face: "#" + bytes(look.ink[:3]).hex() for face, look in icon.LOOKS.items()} == COLOURS
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -13,7 +13,7 @@ from island.tray.face import GLYPHS, WORDS, Face, face_of
 
 #: The icon's own colours, told apart by the colour-blind too, and by their signs without any.
 COLOURS: Mapping[Face, str] = {
-    Face.YOUR_TURN: "#e69f00", Face.ERROR: "#d55e00", Face.DONE: "#009e73", Face.STALLED: "#cc79a7",
+    Face.YOUR_TURN: "#e69f00", Face.ERROR: "#cc2430", Face.DONE: "#009e73", Face.STALLED: "#cc79a7",
     Face.WORKING: "#56b4e9", Face.CALM: "#e69f00", Face.IDLE: "#8e9296",
 }
 

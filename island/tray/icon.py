@@ -1,7 +1,7 @@
 """Draws the icon's faces, each size for itself. Must not know what a face means, nor use a system font.
 
-The shape tells the state and the colour only repeats it, so that faces stay apart in grey and for the
-colour-blind (the colours are Okabe and Ito's). A thin dark edge makes one set serve dark and light panels.
+The shape tells the state and the colour only repeats it, so that faces stay apart in grey and for the colour-blind (but
+for the red, the colours are Okabe and Ito's). A thin dark edge makes one set serve dark and light panels.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROOM_FOR_TWO = 20  # below this size "9+" cannot be read, and 9 stands for it
 GREY: Ink = (142, 146, 150, 255)
 SKY: Ink = (86, 180, 233, 255)
 ORANGE: Ink = (230, 159, 0, 255)
-VERMILION: Ink = (213, 94, 0, 255)
+RED: Ink = (204, 36, 48, 255)
 GREEN: Ink = (0, 158, 115, 255)
 PURPLE: Ink = (204, 121, 167, 255)
 WHITE: Ink = (255, 255, 255, 255)
@@ -90,7 +90,7 @@ LOOKS: Mapping[Face, Look] = {
         _disc(9.5), GREEN, marks=_stroke(2.8, (7.6, 12.4), (10.6, 15.4), (16.6, 8.9)), mark=WHITE,
     ),
     Face.ERROR: Look(
-        Blob(2.5, ((5, 5), (19, 5), (19, 19), (5, 19))), VERMILION,
+        Blob(2.5, ((5, 5), (19, 5), (19, 19), (5, 19))), RED,
         marks=_stroke(3, (8.4, 8.4), (15.6, 15.6)) + _stroke(3, (15.6, 8.4), (8.4, 15.6)), mark=WHITE,
     ),
     Face.YOUR_TURN: Look(
