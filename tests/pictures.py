@@ -5,7 +5,6 @@
 
 import sys
 import tempfile
-import time
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 
@@ -22,6 +21,9 @@ from tests.desktop.stage import wait_until  # noqa: E402
 SIZES = (16, 22, 32, 48)
 DARK, LIGHT = "#2e3440", "#f0f0f0"
 GAP = 14
+
+#: Plays the demonstration with the menu that a real session has.
+AS_REAL = "from island.__main__ import main; from island.cli import demo; demo.shown = lambda tray: tray; main()"
 
 
 def icons() -> Image.Image:
@@ -44,11 +46,10 @@ def icons() -> Image.Image:
 def menu(path: Path) -> None:
     """Save a real panel with the open menu and a notice, while the demonstration plays."""
     with tempfile.TemporaryDirectory() as folder, Desk(Path(folder)) as desk:
-        command = [sys.executable, "-m", "island", "demo", "--speed", "2"]
+        command = [sys.executable, "-c", AS_REAL, "demo"]
         demo = Popen(command, env=desk.environment, cwd=HERE.parent, stdout=DEVNULL)
         try:
-            began = time.monotonic()
-            wait_until(lambda: desk.windows("dunst") == 1 and time.monotonic() - began > 8, deadline=30)
+            wait_until(lambda: desk.windows("dunst") == 1, deadline=60)
             desk.click(*ICON)
             wait_until(lambda: desk.pixel(2, 60) != "000000")
             desk.press("Down", "Right")
