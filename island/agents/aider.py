@@ -179,9 +179,9 @@ AIDER = Agent(
     dialogs=(Dialog("permission", r"\? \(Y\)es/\(N\)o.*\]:\Z", "Edit the files? (Y)es/(N)o [Yes]: "),),
     evidence=("chat history in the project's folder", "processes"),
     blind=(
-        "a dialog that prints no more than its question is seen with `--panes` alone",
-        "a prompt from a comment in the code is told of by its answer",
-        "two in one folder are one session, told by the newest line",
-        "a history in another place than the repository's root or the working folder is not found",
+        "a dialog that prints nothing but its question is seen only with `--panes`",
+        "a prompt in a comment of the code is noticed only when its answer comes",
+        "two in one folder count as one session, and the newest line of either decides",
+        "a history that lies neither at the repository's root nor in the working folder is not found",
     ),
 )

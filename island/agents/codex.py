@@ -318,5 +318,5 @@ CODEX = Agent(
     resumes=resumes,
     call_variable="CODEX_TOOL_CALL_ID",
     evidence=("rollouts", "processes and their environment", "opened-by-a-terminal marks"),
-    blind=("approvals are inferred from a call without a process; of tools that are no commands they are invisible",),
+    blind=("an approval is inferred when a command has no process; approvals of other tools are invisible",),
 )

@@ -249,5 +249,5 @@ COPILOT = Agent(
     tool=is_tool,
     role=role,
     evidence=("event logs", "a lock per process", "table of what works (1.0.79 and newer)", "processes"),
-    blind=("retries and queued prompts look like thinking; a resumed session is told of by its first prompt",),
+    blind=("retries and queued prompts look like thinking", "a resumed session appears only with its first prompt"),
 )

@@ -295,8 +295,8 @@ CURSOR = Agent(
     several=is_editor,
     evidence=("transcripts", "the editor's store", "chats' files", "processes"),
     blind=(
-        "approvals of the command line",
-        "that a call has ended, so what the model thinks after it looks like the call",
+        "approvals in the command-line program",
+        "when a call ends: what the model thinks after it looks like the call",
         "in the oldest transcripts the end of a turn is inferred from silence",
     ),
 )

@@ -233,7 +233,7 @@ DROID = Agent(
     single=True,
     evidence=("session histories and their settings", "list of background processes", "processes"),
     blind=(
-        "approvals are inferred from a command without a process or an edit that stays open; others are invisible",
-        "so are retries, a compaction by hand and a client that is gone",
+        "an approval is inferred when a command has no process or an edit stays open; others are invisible",
+        "retries, a compaction by hand, and that its client is gone",
     ),
 )

@@ -329,8 +329,8 @@ GEMINI = Agent(
     dialogs=DIALOGS,
     evidence=("session histories", "terminal titles", "processes"),
     blind=(
-        "without a title a dialog looks like a finished turn, and so may a tool that is no command",
-        "a dialog about a used-up quota stands on the screen alone, one about a loop looks like an error",
+        "where the terminal's title is not seen, a dialog looks like a finished turn; so may a tool that is no command",
+        "a dialog about a used-up quota; one about a loop looks like an error",
         "which of two programs in one folder runs a cleared session is a guess",
     ),
 )

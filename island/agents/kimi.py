@@ -350,8 +350,8 @@ KIMI = Agent(
     single=True,
     evidence=("wire files with turns, ends and dialogs", "state files", "processes"),
     blind=(
-        "before Kimi Code 0.33 approvals",
-        "in kimi-cli approvals are inferred from a shell call without a process or an open edit; others are invisible",
+        "before Kimi Code 0.33: approvals",
+        "in kimi-cli an approval is inferred when a command has no process or an edit stays open; others are invisible",
         "which of two programs in one folder runs a session is a guess",
     ),
 )

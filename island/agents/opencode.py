@@ -348,7 +348,8 @@ OPENCODE = Agent(
     several=lambda p: command(p) in SERVERS,
     evidence=("database, before 1.2 a file per message", "logs: which run asks, and which process it is", "processes"),
     blind=(
-        "without its logs (`--print-logs`) approvals other than of a command",
-        "that a web page or a tool server was approved, until it has answered, and that its terminal approves all",
+        "where its logs go to the screen (`--print-logs`): approvals of anything but a command",
+        "that a web page or a tool server was approved, until it answers",
+        "that its user has it approve everything",
     ),
 )

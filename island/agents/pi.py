@@ -208,11 +208,11 @@ PI = Agent(
     evidence=("session histories", "processes"),
     blind=(
         "a session before its first answer",
-        "permissions that extensions ask for are inferred from a command without a process or an edit that stays open",
-        "the last of the errors that it tries again looks like the others",
+        "a permission that an extension asks for is inferred when a command has no process or an edit stays open",
+        "that an error was the last: it looks like those after which it tries again",
         "a compaction",
-        "headless runs that had begun before island look like a person's",
-        "a resumed session is told of by its first prompt",
-        "sessions in a folder that its settings name are not found",
+        "headless runs that began before island did look like a person's",
+        "a resumed session appears only with its first prompt",
+        "sessions kept in a folder that its settings name are not found",
     ),
 )

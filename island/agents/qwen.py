@@ -296,8 +296,8 @@ QWEN = Agent(
         "processes",
     ),
     blind=(
-        "where no title is seen, approvals are inferred from a command or an edit that does not run, after 45 s",
-        "there others, Esc before the first word and which error is the last are invisible",
+        "where no title of a terminal is seen, an approval is inferred when a command or an edit has not run for 45 s",
+        "without that title: other approvals, Esc before the first word, and whether an error was the last",
         "histories from before November 2025 are not read",
     ),
 )

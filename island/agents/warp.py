@@ -150,7 +150,7 @@ WARP = Agent(
     blind=(
         "permissions and questions",
         "the end of a turn is inferred from ten quiet seconds, and a model that thinks for longer looks the same",
-        "so do retries, and a turn that is stopped after its first answer",
-        "headless runs (`oz agent run`) but for their processes",
+        "retries, and a turn that is stopped after its first answer, look like an end, too",
+        "of headless runs (`oz agent run`) all but their processes",
     ),
 )
