@@ -72,6 +72,7 @@ class Running:
         self._publish = publish
         self._skew = time.time() - time.monotonic()
         self._told_at = 0.0
+        self._looked = False  # whether all files that were there at the start have been looked at
         self._last: Snapshot | None = None
 
     async def run(self) -> None:
@@ -139,10 +140,12 @@ class Running:
         """Wait for hints, but no longer than until something lapses."""
         due = min(self.observer.sessions.due, self.book.due, self._told_at + REFRESH) - time.time()
         try:
-            async with asyncio.timeout(max(0.0, due)):
-                return await self.watch.changed()
+            async with asyncio.timeout(max(0.0, due) if self._looked else None):
+                hints = await self.watch.changed()
         except TimeoutError:
             return frozenset()
+        self._looked = self.watch.swept  # in the same step as its hints: nothing is told before they are looked at
+        return hints
 
     async def _follow_processes(self) -> None:
         while True:
@@ -241,6 +244,8 @@ class Running:
     # -- what goes out --------------------------------------------------------------------------------------
 
     def _tell(self, now: float) -> None:
+        if not self._looked:
+            return  # what is not looked at yet would be told as not there
         self.wishes.saw(self.observer.sessions.seen)
         trouble = (*self.wishes.trouble, *self.watch.trouble, *self._trouble.values())
         snapshot = self.observer.snapshot(now, trouble)

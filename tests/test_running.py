@@ -185,6 +185,42 @@ async def test_what_is_there_at_launch_is_shown(home, start):
 
 
 @in_loop
+async def test_nothing_is_shown_before_all_that_is_there_was_looked_at(home, start, monkeypatch):
+    """Not even if a change is heard of, or the user does something, while a slow disk is still searched."""
+    home.prompt("s1")
+    home.live("s1", "busy", start())
+    found, go_on = threading.Event(), threading.Event()
+
+    def slowly(self: Running, sweep: Callable[[Running], list] = Running._sweep) -> list:
+        files = sweep(self)
+        found.set()
+        assert go_on.wait(DEADLINE)
+        return files
+
+    monkeypatch.setattr(Running, "_sweep", slowly)
+    shown = Shown()
+    program = Running(shown, home.where)
+    task = asyncio.create_task(program.run())
+    await until(found.is_set)
+    path = home.prompt("s2")
+    await until(lambda: str(path) in program.observer.hot())  # it was heard of, and looked at
+    program.publish_now()
+    assert shown.snapshots == []
+    go_on.set()
+    await until(lambda: shown.snapshots)
+    assert {row.session for row in shown.snapshots[0].rows} >= {"s1", "s2"}
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@in_loop
+async def test_that_there_is_nothing_is_shown_too(home):
+    async with running(home) as shown:
+        assert not [row for row in shown.snapshots[0].rows if row.session.startswith("s")]
+
+
+@in_loop
 async def test_a_line_that_is_appended_is_shown(home, start):
     owner = start()
     home.prompt("s1")

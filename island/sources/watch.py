@@ -84,6 +84,7 @@ class Watch:
         self._hints: set[str] = set()
         self._hinted = asyncio.Event()
         self._stamps: dict[str, Stamp | None] = {}
+        self.swept = False  # whether `changed` has told all that there was at the first sweep
         self._swept: frozenset[Found] = frozenset()
         self._swept_at = -inf
         self._new_folders: set[str] = set()
@@ -103,7 +104,7 @@ class Watch:
             await self._ears.close()
 
     async def changed(self) -> frozenset[str]:
-        """Wait until files may have changed, and return which. May be cancelled without loss."""
+        """Wait until files may have changed, or were looked for the first time; return which. Cancelled, it loses none."""
         await self._hinted.wait()
         self._hinted.clear()
         hints, self._hints = frozenset(self._hints), set()
@@ -121,6 +122,9 @@ class Watch:
         if now - self._swept_at >= (self._pace.blind if self.trouble else self._pace.sweep):
             self._swept_at = now
             self._hint(await self._compare_sweep())
+            if not self.swept:
+                self.swept = True
+                self._hinted.set()  # that there is nothing is worth knowing, too
 
     def _list_new_folders(self) -> Iterator[str]:
         """List once more the folders heard of since the last look: the watcher may have been late on them."""
