@@ -115,7 +115,8 @@ class Running:
         if set(self.observer.sessions.agents) != set(self.wishes.settings.agents):
             self.observer = self._observe(now, self.wishes.seen)
             self.observer.processes_changed(Change(started=tuple(self.table.all())), now)
-            self.watch.sweep_soon()
+            self.watch.begin_anew()
+            self._looked = False
         self.observer.sessions.seen = self.wishes.seen
         self._last = None  # what is shown may be another thing, too
 

@@ -358,6 +358,19 @@ async def test_settings_that_change_apply_at_once(home, start, own_folders):
 
 
 @in_loop
+async def test_an_agent_more_to_watch_hides_none_that_were(home, start, own_folders):
+    set_to("agents = ['claude']")
+    home.prompt("s1")
+    home.live("s1", "busy", start())
+    async with running(home) as shown:
+        await shown.until(lambda: shown.of("s1") == "working(model)")
+        before, told = shown.program.observer, len(shown.snapshots)
+        set_to("agents = ['claude', 'codex']")
+        await shown.until(lambda: shown.program.observer is not before and len(shown.snapshots) > told)
+        assert shown.of("s1") == "working(model)"
+
+
+@in_loop
 async def test_what_is_silenced_is_kept_and_hidden_names_are_nowhere(home, start, own_folders):
     home.prompt("s1")
     home.live("s1", "busy", start(), name="a title", nameSource="user")

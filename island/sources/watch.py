@@ -84,6 +84,7 @@ class Watch:
         self._hints: set[str] = set()
         self._hinted = asyncio.Event()
         self._stamps: dict[str, Stamp | None] = {}
+        self._begun = 0
         self.swept = False  # whether `changed` has told all that there was at the first sweep
         self._swept: frozenset[Found] = frozenset()
         self._swept_at = -inf
@@ -111,8 +112,14 @@ class Watch:
         return hints
 
     def sweep_soon(self) -> None:
-        """Sweep at the next look: the machine slept, or other files are wanted."""
+        """Sweep at the next look: the machine slept."""
         self._swept_at = -inf
+
+    def begin_anew(self) -> None:
+        """Sweep at the next look as if for the first time: whoever takes the hints knows nothing yet."""
+        self.swept, self._swept = False, frozenset()
+        self._begun += 1
+        self.sweep_soon()
 
     async def _look(self, now: float) -> None:
         if await self._ears.open(self._roots(), now):
@@ -121,10 +128,7 @@ class Watch:
         self._hint(self._stat_hot())
         if now - self._swept_at >= (self._pace.blind if self.trouble else self._pace.sweep):
             self._swept_at = now
-            self._hint(await self._compare_sweep())
-            if not self.swept:
-                self.swept = True
-                self._hinted.set()  # that there is nothing is worth knowing, too
+            await self._compare_sweep()
 
     def _list_new_folders(self) -> Iterator[str]:
         """List once more the folders heard of since the last look: the watcher may have been late on them."""
@@ -135,9 +139,15 @@ class Watch:
         last, self._stamps = self._stamps, {path: stamp(path) for path in self._hot()}
         return (path for path, now in self._stamps.items() if path not in last or last[path] != now)
 
-    async def _compare_sweep(self) -> Iterator[str]:
-        last, self._swept = self._swept, frozenset(await asyncio.to_thread(self._sweep))
-        return (file.path for file in last ^ self._swept)
+    async def _compare_sweep(self) -> None:
+        begun, found = self._begun, frozenset(await asyncio.to_thread(self._sweep))
+        if begun != self._begun:
+            return  # other files are wanted by now
+        last, self._swept = self._swept, found
+        self._hint(file.path for file in last ^ found)
+        if not self.swept:
+            self.swept = True
+            self._hinted.set()  # that there is nothing is worth knowing, too
 
     def _heard(self, paths: Iterable[str], new_folders: Iterable[str]) -> None:
         self._hint(paths)
