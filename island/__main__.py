@@ -73,12 +73,16 @@ def _run(argv: Sequence[str] | None) -> int:
         logging.basicConfig(level=level, format="island: %(message)s")
         return int(arguments.run(arguments))
     except BaseExceptionGroup as several:
-        if several.subgroup(BrokenPipeError):
-            raise BrokenPipeError from None
+        if lost := several.subgroup(OSError):
+            raise _first(lost) from several
         raise
     finally:
         if sys.stdout:  # without a console there is none
             sys.stdout.flush()
+
+
+def _first(error: BaseException) -> BaseException:
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import signal
 import time
@@ -42,6 +43,9 @@ CLOCK_STEP = 5.0
 
 #: The ages in the menu are told anew this often, though nothing else changed.
 REFRESH = 30.0
+
+#: No output can be written any more: nobody reads it, or its disk is full.
+FINAL = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT})
 
 Spoken = tuple[Notice | Withdraw, ...]
 Publish = Callable[[Snapshot, Spoken], None]
@@ -189,9 +193,9 @@ class Running:
         """Let one look fail alone: it is shown as trouble until one succeeds, and the next is a moment later."""
         try:
             yield
-        except BrokenPipeError:  # nobody reads any more
-            raise
         except Exception as error:
+            if final(error):
+                raise
             if what not in self._trouble:
                 log.exception("%s failed", what)
             self._trouble[what] = f"{what} failed: {type(error).__name__}: {error}"
@@ -257,9 +261,9 @@ class Running:
             self._told_at, self._last = now, snapshot
             try:
                 self._publish(snapshot, spoken)
-            except BrokenPipeError:  # nobody reads any more
-                raise
-            except Exception:  # what fails to show is shown anew at the next change
+            except Exception as error:  # what fails to show is shown anew at the next change
+                if final(error):
+                    raise
                 log.exception("something could not be shown")
 
 
@@ -277,6 +281,11 @@ async def until_told(work: Coroutine[Any, Any, None], over: asyncio.Event) -> No
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def final(error: Exception) -> bool:
+    """Tell whether an error means that there is no output to write to any more."""
+    return isinstance(error, OSError) and error.errno in FINAL
 
 
 def same_but_for_time(one: Snapshot, other: Snapshot) -> bool:

@@ -634,6 +634,7 @@ def test_watch_tells_programs_what_changes(home, begin):
     assert watch.says(OTHER.encode())
     assert watch.end(signal.SIGTERM) == 0
     lines = [json.loads(line) for line in watch.said[1].splitlines()]
+    assert SESSION in [row["session"] for row in lines[0]["changed"]]
     assert {line["schema"] for line in lines} == {1}
     assert OTHER in [row["session"] for line in lines[1:] for row in line["changed"]]
     assert SECRET.encode() not in watch.said[1]
@@ -784,7 +785,8 @@ def test_a_reader_that_has_enough_is_no_trouble(home, command):
 
 
 @pytest.mark.parametrize("command", [("status",), ("status", "--json"), ("doctor",), ("config",),
-                                     ("replay", "story.jsonl")])
+                                     ("replay", "story.jsonl"), ("watch",), ("watch", "--json"),
+                                     ("watch", "--format", "plain")])
 def test_output_that_finds_no_room_is_told_in_one_line(home, command):
     story(home)
     with Path("/dev/full").open("w") as full:

@@ -105,7 +105,7 @@ class Watch:
             await self._ears.close()
 
     async def changed(self) -> frozenset[str]:
-        """Wait until files may have changed, or were looked for the first time; return which. Cancelled, it loses none."""
+        """Wait until files may have changed, or were first looked for; return which. If cancelled, none are lost."""
         await self._hinted.wait()
         self._hinted.clear()
         hints, self._hints = frozenset(self._hints), set()
