@@ -772,12 +772,13 @@ def closed_pipe() -> int:
 
 @pytest.mark.parametrize("command", [("status",), ("status", "--json"), ("explain",), ("doctor",), ("--help",),
                                      ("replay", "--json", "story.jsonl"), ("watch",), ("watch", "--json"),
-                                     ("config",), ("status", "--format", "plain")])
-def test_a_reader_that_has_enough_is_no_trouble(home, command):
+                                     ("config",), ("status", "--format", "plain"), ("autostart", "status")])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_enough_is_no_trouble(home, command, unbuffered):
     story(home)
     pipe = closed_pipe()
     try:
-        done = home.run(*command, stdout=pipe)
+        done = home.run(*command, stdout=pipe, PYTHONUNBUFFERED=unbuffered)
     finally:
         os.close(pipe)
     assert done.stderr == ""
@@ -786,7 +787,7 @@ def test_a_reader_that_has_enough_is_no_trouble(home, command):
 
 @pytest.mark.parametrize("command", [("status",), ("status", "--json"), ("doctor",), ("config",),
                                      ("replay", "story.jsonl"), ("watch",), ("watch", "--json"),
-                                     ("watch", "--format", "plain")])
+                                     ("watch", "--format", "plain"), ("autostart",)])
 def test_output_that_finds_no_room_is_told_in_one_line(home, command):
     story(home)
     with Path("/dev/full").open("w") as full:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from island.desktop.autostart import Autostart, open_autostart, program
@@ -20,36 +21,37 @@ def run(arguments: argparse.Namespace) -> int:
     """Do it, and say what was done; 2 if it cannot be done."""
     act = {"on": _on, "off": _off, "status": _status}[arguments.what]
     try:
-        act(open_autostart())
+        told = list(act(open_autostart()))
     except OSError as error:
         print(f"island: {error}", file=sys.stderr)
         return 2
+    print("\n".join(told))
     return 0
 
 
-def _on(place: Autostart) -> None:
+def _on(place: Autostart) -> Iterator[str]:
     text = place.text(program())
     place.write(text)
-    print(f"on: island starts at your next login\nwritten to {place.where}:\n{_indented(text)}")
+    yield f"on: island starts at your next login\nwritten to {place.where}:\n{_indented(text)}"
     if off := place.read().switched_off:
-        print(f"but {off} has it switched off: switch it on there")
+        yield f"but {off} has it switched off: switch it on there"
 
 
-def _off(place: Autostart) -> None:
+def _off(place: Autostart) -> Iterator[str]:
     there = place.read().text
     place.remove()
-    print(f"off: island does not start by itself\n{'removed' if there else 'nothing was written at'} {place.where}")
+    yield f"off: island does not start by itself\n{'removed' if there else 'nothing was written at'} {place.where}"
 
 
-def _status(place: Autostart) -> None:
+def _status(place: Autostart) -> Iterator[str]:
     entry = place.read()
     if not entry.text:
-        print(f"off: nothing is written at {place.where}")
+        yield f"off: nothing is written at {place.where}"
         return
-    print(f"{'on' if entry.on else 'off: switched off by ' + entry.switched_off}: {place.where}:"
-          f"\n{_indented(entry.text)}")
+    yield f"{'on' if entry.on else 'off: switched off by ' + entry.switched_off}: {place.where}:"
+    yield _indented(entry.text)
     if entry.text != place.text(program()):
-        print("this starts another island than the one you asked, or was written by hand")
+        yield "this starts another island than the one you asked, or was written by hand"
 
 
 def _indented(text: str) -> str:
