@@ -15,6 +15,11 @@ from island import __version__
 #: In the order of the help. A command's module is imported when it is asked for: bars run `status` every few seconds.
 COMMANDS = ("status", "watch", "explain", "config", "autostart", "replay", "record", "hooks", "demo", "doctor")
 
+#: Those that look into terminals. `--panes` may stand before them or behind.
+LOOKS = frozenset({"status", "watch", "explain", "replay"})
+
+PANES = "read the visible text of tmux panes, for agents that show a question nowhere else"
+
 CODES = """exit codes: 0 all is well; 1 something was found wrong (doctor, replay);
 2 the command or a file given to it is not understood; 3 island runs already; 10, 15, 20 status --quiet"""
 
@@ -27,12 +32,13 @@ def parser(wanted: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     )
     p.add_argument("--version", action="version", version=f"island {__version__}")
     p.add_argument("-v", "--verbose", action="store_true", help="log what happens to standard error")
-    p.add_argument("--panes", action="store_true",
-                   help="read the visible text of tmux panes, for agents that show a question nowhere else")
+    p.add_argument("--panes", action="store_true", help=PANES)
     p.set_defaults(run=_tray)
     commands = p.add_subparsers(title="commands", metavar="COMMAND")
     for name in wanted:
         import_module(f"island.cli.{name}").add_parser(commands)
+    for name in LOOKS.intersection(wanted):  # no default: it would undo what stands before the command
+        commands.choices[name].add_argument("--panes", action="store_true", default=argparse.SUPPRESS, help=PANES)
     return p
 
 

@@ -197,6 +197,14 @@ def test_what_is_not_understood_is_said_and_nothing_is_done(home, arguments):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("command", [("status",), ("explain",), ("replay", "story.jsonl")])
+def test_the_text_of_panes_is_asked_for_before_or_behind_the_command(home, command):
+    story(home)
+    for arguments in (("--panes", *command), (*command, "--panes")):
+        done = home.run(*arguments)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 # -- status --------------------------------------------------------------------------------------------------
 
 
