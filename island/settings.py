@@ -214,9 +214,9 @@ def _not_toml(why: str, text: str) -> Problem:
 def _unknown(path: Path) -> Setting:
     if path in TABLES:
         raise ValueError("must be a table")
-    named = {known[-1]: ".".join(known) for known in SETTINGS}
-    near = get_close_matches(path[-1], named, n=1, cutoff=0.8)
-    raise ValueError("no such setting" + (f"; is it {named[near[0]]}?" if near else ""))
+    near = get_close_matches(path[-1], {known[-1] for known in SETTINGS}, n=1, cutoff=0.8)
+    whole = get_close_matches(".".join(path), [".".join(known) for known in SETTINGS if known[-1] in near], 1, cutoff=0)
+    raise ValueError("no such setting" + (f"; is it {whole[0]}?" if whole else ""))
 
 
 def _put(whole: Any, path: Path, value: Any) -> Any:
