@@ -80,6 +80,12 @@ def _agents(value: Any) -> tuple[str, ...]:
     return names
 
 
+def _watched(value: Any) -> tuple[str, ...]:
+    if value == []:
+        raise ValueError(f"must name one at least, else nothing is watched; there are {', '.join(AGENTS)}")
+    return _agents(value)
+
+
 def _hours(value: Any) -> Any:
     if not isinstance(value, str):
         raise ValueError('must be two times in quotes, such as "22:00-07:00"')  # noqa: TRY004 - a file's fault
@@ -112,7 +118,7 @@ def _by_reason(name: str, read: Read, means: str) -> Iterator[tuple[Path, Settin
 
 
 SETTINGS: Mapping[Path, Setting] = {
-    ("agents",): Setting(("agents",), _agents, "The agents that are watched. Nothing of the others is read."),
+    ("agents",): Setting(("agents",), _watched, "The agents that are watched. Nothing of the others is read."),
     ("panes",): Setting(("panes",), _switch, "Read the visible text of tmux panes. Some agents show a question nowhere"
                         " else."),
     ("titles", "menu"): Setting(("titles",), _switch, "Show the titles of sessions in the menu. Agents make them from"

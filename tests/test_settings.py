@@ -80,6 +80,7 @@ def test_titles_are_shown_in_the_menu_and_nowhere_else_unless_asked_for():
     ("[notices]\nmuted_projects = [1]", 2, "notices.muted_projects", 'must be a list of names, such as ["one", "two"]'),
     ('# note\nagents = [\n  "claude",\n  "hal",\n]', 2, "agents",
      f'"hal": no such agent; there are {", ".join(AGENTS)}'),
+    ("agents = []", 1, "agents", f"must name one at least, else nothing is watched; there are {', '.join(AGENTS)}"),
     ('[notices.urgency]\nerror = "loud"', 2, "notices.urgency.error",
      'must be one of "off", "low", "normal", "critical"'),
     ("[notices.sounds]\nerror = []", 2, "notices.sounds.error", 'must be one of "none", "ask", "done", "trouble"'),
@@ -124,7 +125,7 @@ manners = st.builds(
 )
 
 
-@given(st.builds(Settings, agents, st.booleans(), st.booleans(), st.booleans(), manners))
+@given(st.builds(Settings, agents.filter(bool), st.booleans(), st.booleans(), st.booleans(), manners))
 def test_what_is_shown_can_be_read(settings):
     assert parse(show(settings, lambda path: f"{path} is no remark that counts")) == (settings, ())
 
