@@ -42,7 +42,7 @@ class SettingsFile:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or settings_path()
         self.settings = Settings()
-        self.text = ""
+        self.text = self.missing = ""  # missing: why there is no text
         self.problems: tuple[Problem, ...] = ()
         self._stamp = self._seen = stamp(self.path)
         self._read(first=True)
@@ -63,14 +63,18 @@ class SettingsFile:
 
     def _read(self, *, first: bool = False) -> None:
         try:
-            self.text = _text(self.path)
+            self.text, self.missing = _text(self.path), ""
             settings, self.problems = parse(self.text)
         except FileNotFoundError:
-            self.text, settings, self.problems = "", Settings(), ()
+            self.text, self.missing, settings, self.problems = "", "not there", Settings(), ()
         except (OSError, ValueError) as error:
-            settings, self.problems = Settings(), (Problem(0, "", str(error)),)
+            self.text, self.missing, settings, self.problems = "", "cannot be read", Settings(), (_unread(error),)
         if first or not self.problems:
             self.settings = settings
+
+
+def _unread(error: OSError | ValueError) -> Problem:
+    return Problem(0, "", str((isinstance(error, OSError) and error.strerror) or error))
 
 
 def _text(path: Path) -> str:

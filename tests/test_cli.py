@@ -363,6 +363,20 @@ def test_config_says_what_is_wrong(home):
     assert "\nmin_turn = 0  # default\n" in done.stdout
 
 
+@pytest.mark.parametrize(("content", "why"), [(None, "Is a directory"), (b"\n\xff", "line 2: not UTF-8")])
+def test_config_says_that_its_file_cannot_be_read(home, content, why):
+    home.settings.parent.mkdir(parents=True)
+    home.settings.mkdir() if content is None else home.settings.write_bytes(content)
+    done = home.run("config")
+    assert (done.returncode, done.stderr) == (2, f"island: {home.settings}: {why}\n")
+    assert done.stdout.startswith(f"# {home.settings} (cannot be read: all is as by default)\n")
+
+
+def test_config_does_not_call_an_empty_file_missing(home):
+    home.set("")
+    assert home.run("config").stdout.startswith(f"# {home.settings}\n")
+
+
 def test_config_tells_the_path(home):
     assert home.run("config", "--path").stdout == f"{home.settings}\n"
 

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
             return "default"
         return f"line {lines[path]}"
 
-    print(f"# {file.path}" + ("" if file.text else " (not there: all is as by default)"))
+    print(f"# {file.path}" + (f" ({file.missing}: all is as by default)" if file.missing else ""))
     print(show(file.settings, told), end="")
     for problem in file.problems:
         print(f"island: {file.path}: {problem}", file=sys.stderr)
