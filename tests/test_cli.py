@@ -509,6 +509,17 @@ def test_replay_as_score(home):
     assert total.endswith("false 0, missed 0")
 
 
+def test_without_truth_there_is_nothing_to_score(home):
+    file = Path(story(home))
+    file.write_text("".join(line for line in file.read_text().splitlines(True) if '"truth"' not in line))
+    done = home.run("replay", "--score", str(file))
+    assert (done.returncode, done.stdout) == (2, f"{file}: no truth lines\n")
+    assert done.stderr == "island: nothing to score\n"
+    told = home.run("replay", "--score", str(file), story(home, name="again.jsonl"))
+    assert (told.returncode, told.stdout.splitlines()[0]) == (0, f"{file}: no truth lines")
+    assert "total: 1 files, " in told.stdout
+
+
 def test_replay_says_what_was_expected_and_where(home):
     file = story(home, {"at": 11, "expect": {"s1": "idle", "icon": "idle", "s9": "working"}})
     done = home.run("replay", file)

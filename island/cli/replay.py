@@ -87,14 +87,21 @@ def _sentence(line: Line) -> str:
 def _score(sequences: list[Sequence1], how: argparse.Namespace) -> int:
     judged = good = 0.0
     false = missed = 0
+    true = [sequence for sequence in sequences if sequence.of("truth")]
     for sequence in sequences:
+        if sequence not in true:
+            print(f"{sequence.name}: no truth lines")
+            continue
         timeline = play(sequence, panes=how.panes, hooks=how.hooks)
         figures = score(sequence, timeline)
         judged, good = judged + figures.judged, good + figures.good
         false, missed = false + figures.false, missed + figures.missed
         print(_figures(sequence.name, figures, median_lateness(sequence, timeline)))
+    if not true:
+        print("island: nothing to score", file=sys.stderr)
+        return 2
     total = 100 * good / judged if judged else 100.0
-    print(f"total: {len(sequences)} files, {total:.3f} % of {judged:.1f} s, false {false}, missed {missed}")
+    print(f"total: {len(true)} files, {total:.3f} % of {judged:.1f} s, false {false}, missed {missed}")
     return 0
 
 
