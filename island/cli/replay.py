@@ -29,8 +29,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Play the files; 1 if an `expect` line is not met, 2 if a file cannot be read."""
     try:
         sequences = [_read(name) for name in arguments.files]
-    except (OSError, SequenceError) as error:
+    except SequenceError as error:
         print(f"island: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"island: {error.filename} cannot be read: {error.strerror}", file=sys.stderr)
         return 2
     try:
         return _score(sequences, arguments) if arguments.score else _play(sequences, arguments)
