@@ -216,6 +216,8 @@ def test_it_refuses_to_overwrite(home, capsys):
 def test_it_refuses_a_prefix_of_no_session_and_of_two(home, capsys):
     assert main(["record", "ffff"]) == 2
     assert "no session begins with 'ffff'" in capsys.readouterr().err
+    assert main(["record", "ffff", "--agent", "codex"]) == 2
+    assert capsys.readouterr().err == "island: no session of Codex CLI begins with 'ffff'\n"
     history(home, OTHER, user(0))
     assert main(["record", "0bc1"]) == 2
     assert f"2 sessions begin with '0bc1': claude {SESSION}, claude {OTHER}" in capsys.readouterr().err

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = [RECORDED[arguments.agent]] if arguments.agent else list(RECORDED.values())
     found = [(agent, ident) for agent in wanted for ident in sorted(sessions(agent, arguments.session))]
     if len(found) != 1:
-        return _refuse(_which(arguments.session, found))
+        return _refuse(_which(arguments.session, found, wanted))
     agent, ident = found[0]
     target = Path(arguments.output or f"{agent.name}-{ident[:8]}.jsonl")
     lines = sequence(agent, ident, datetime.now(UTC).timestamp())
@@ -92,7 +92,9 @@ def _refuse(why: str) -> int:
     return 2
 
 
-def _which(prefix: str, found: list[tuple[Agent, str]]) -> str:
+def _which(prefix: str, found: list[tuple[Agent, str]], wanted: list[Agent]) -> str:
+    if not found and len(wanted) == 1:
+        return f"no session of {wanted[0].label} begins with {prefix!r}"
     if not found:
         prose = ", ".join(agent.label for name, agent in AGENTS.items() if name not in RECORDED)
         return f"no session begins with {prefix!r}" + (f"; of {prose} none can be recorded" if prose else "")
