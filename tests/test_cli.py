@@ -26,6 +26,8 @@ import pytest
 
 from island.agents.cursor import CURSOR
 from island.cli.export import FIELDS, schema
+from island.cli.watch import Screen
+from island.model import Reason, Row, Snapshot, State, Verdict
 from island.quiet import Hush, to_json
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="has other signals, terminals and homes")
@@ -789,6 +791,31 @@ def test_watch_draws_over_itself_on_a_terminal_and_within_it(home, begin, termin
         lines = screen.removesuffix("\r\n").split("\r\n")
         assert len(lines) <= 5
         assert all(len(line) <= 30 for line in lines)
+    assert re.fullmatch(r"and \d+ more", lines[-1])
+
+
+def at(n: int) -> Snapshot:
+    verdict = Verdict(State.WORKING, Reason.MODEL, since=1.0)
+    rows = tuple(Row("claude", f"s{i}", verdict, project=f"p{i}") for i in range(n))
+    return Snapshot(9.0, State.WORKING, rows, ("something is wrong",))
+
+
+@pytest.mark.parametrize(("height", "rows", "told"), [
+    (24, 3, []), (10, 3, []), (9, 3, ["and 2 more"]), (8, 180, ["and 180 more"]), (12, 180, ["and 176 more"]),
+])
+def test_a_table_with_no_room_for_all_says_how_many_more(monkeypatch, height, rows, told):
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((40, height)))
+    lines = Screen(note="a note that is longer than a line of forty signs").text(at(rows), bounded=True).split("\n")
+    assert lines[1:4] == ["a note that is longer than a line of", "forty signs", ""]
+    assert [line for line in lines if line.startswith("and ")] == told
+    assert lines[-1] == "! something is wrong"
+    assert len(lines) < height
+
+
+def test_a_table_that_goes_elsewhere_is_not_cut(monkeypatch):
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((20, 5)))
+    lines = Screen().text(at(180), bounded=False).split("\n")
+    assert len(lines) == 184
 
 
 # -- streams that are not as they should be ------------------------------------------------------------------

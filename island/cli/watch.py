@@ -7,6 +7,7 @@ import asyncio
 import json
 import shutil
 import sys
+import textwrap
 from typing import Any
 
 from island.cli.bars import FORMATS
@@ -75,16 +76,33 @@ class Screen:
 
     def show(self, snapshot: Snapshot, _: Spoken = ()) -> None:
         """Draw a snapshot, if it looks different."""
-        text = self._text(snapshot)
-        if text == self._last or sys.stdout is None:  # a program without a console has no output
+        if sys.stdout is None:  # a program without a console has no output
+            return
+        bounded = sys.stdout.isatty()
+        text = self.text(snapshot, bounded=bounded)
+        if text == self._last:
             return
         self._last = text
-        sys.stdout.write(CLEAR + text + "\n" if sys.stdout.isatty() else text + "\n\n")
+        sys.stdout.write(CLEAR + text + "\n" if bounded else text + "\n\n")
         sys.stdout.flush()
 
-    def _text(self, snapshot: Snapshot) -> str:
+    def text(self, snapshot: Snapshot, *, bounded: bool) -> str:
+        """Return the table; bounded: as much of it as there is room for on the terminal."""
         size = shutil.get_terminal_size()
         head = f"island: {NAMES[snapshot.icon.value]}" + (" (seen)" if snapshot.calm else "")
-        lines = [head, self.note, "", *table(snapshot, everything=self._everything).split("\n")]
-        lines = [line for i, line in enumerate(lines) if line or i == 2]
+        lines = [head, *textwrap.wrap(self.note, size.columns), ""]
+        rows = table(snapshot, everything=self._everything).split("\n")
+        if not bounded:
+            return "\n".join([*lines, *rows])
+        end = len(rows) - len(snapshot.trouble)
+        trouble = _fitting(rows[end:], size.lines // 3, 0)
+        lines += [*_fitting(rows[:end], size.lines - 1 - len(lines) - len(trouble), 1), *trouble]
         return "\n".join(line[: size.columns] for line in lines[: size.lines - 1])
+
+
+def _fitting(lines: list[str], room: int, headings: int) -> list[str]:
+    """Return as many lines as there is room for; the last says how many more there are, headings not counted."""
+    if len(lines) <= room:
+        return lines
+    kept = max(room - 1, 0)
+    return [*lines[:kept], f"and {len(lines) - max(kept, headings)} more"]
