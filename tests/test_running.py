@@ -23,12 +23,15 @@ import psutil
 import pytest
 
 from island.agents import AGENTS
+from island.cli import tray
 from island.look import homes, look_once
 from island.model import Row, Snapshot, State
 from island.notices import Notice, Withdraw
 from island.quiet import HIDE_NAMES, MUTE_SESSION, SHOW_NAMES, SNOOZE_HOUR, Hush
 from island.running import Running, Spoken
 from island.store import settings_path
+from island.tray.base import Health, TrayModel
+from island.tray.entry import QUIT
 
 DEADLINE = 20  # seconds until a test gives up; a good machine needs a small part of one
 
@@ -212,6 +215,26 @@ async def test_nothing_is_shown_before_all_that_is_there_was_looked_at(home, sta
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+@in_loop
+async def test_before_the_first_look_the_tray_has_a_menu_to_quit_by(monkeypatch, own_folders):
+    shown: list[TrayModel] = []
+
+    class Desktop:
+        health = Health.NO_BUS
+        apply = staticmethod(shown.append)
+
+        async def start(self) -> None:
+            pass
+
+        stop = start
+
+    for name in ("open_tray", "open_notifier", "open_away"):
+        monkeypatch.setattr(tray, name, lambda _: Desktop())
+    monkeypatch.setattr(Running, "run", lambda _: asyncio.sleep(0))
+    await tray.Desk().work()
+    assert [row.key for row in shown[0].rows][-1] == QUIT
 
 
 @in_loop

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 import sys
+import time
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from island.desktop.away import open_away
 from island.desktop.focus import Focus
 from island.desktop.notify import open_notifier
 from island.instance import Instance, LockError, RunsAlreadyError
-from island.model import Reason, Snapshot
+from island.model import Reason, Snapshot, State
 from island.notices import Book, Notice, Withdraw
 from island.quiet import MUTE_SESSION
 from island.running import Running, Spoken, until_told
@@ -83,6 +84,8 @@ class Desk:
         self.running = Running(self._publish, panes=self._panes, looked_at=Focus().look)
         self._actions = Actions(self.running)
         await self.tray.start()
+        now = time.time()
+        self.tray.apply(model(Snapshot(now, State.IDLE), now))  # a first look may take long; the menu has a way out
         await self._notifier.start()
         await self._away.start()
         try:
