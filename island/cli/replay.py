@@ -38,6 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         return _score(sequences, arguments) if arguments.score else _play(sequences, arguments)
     except OSError as error:  # a path that is a file in one step and a folder in another
+        if error.filename is None:
+            raise  # of the output: no step is at fault
         print(f"island: a step cannot be played: {error}", file=sys.stderr)
         return 2
 
