@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from math import inf
 from pathlib import PurePath
+from typing import NamedTuple
 
 from island.agents.base import Agent
 from island.claims import claim
@@ -28,6 +29,15 @@ MOST_SEEN = 500
 NO_NEWS = "hooks told nothing of the last turn: the state rests on the other sources"
 
 
+class _Made(NamedTuple):
+    """A row, and what it was made of."""
+
+    session: Session
+    verdict: Verdict
+    beside: tuple[bool, float]
+    row: Row | None
+
+
 class Sessions:
     """The sessions of all agents. `since`: a stall that began before it is old news."""
 
@@ -36,6 +46,7 @@ class Sessions:
         self.since = since
         self.held: dict[Key, Session] = {}
         self.verdicts: dict[Key, Verdict] = {}
+        self._made: dict[Key, _Made] = {}
         self.seen: Mapping[str, None] = {}  # what the user has looked at, oldest first; replaced when it changes
         self._touched: set[Key] = set()
         self._hooks_heard: dict[str, float] = {}  # by agent, when first
@@ -66,6 +77,7 @@ class Sessions:
         key = (agent.name, ident)
         self.held.pop(key, None)
         self.verdicts.pop(key, None)
+        self._made.pop(key, None)
         self._touched.discard(key)
 
     def _put(self, agent: Agent, session: Session) -> None:
@@ -120,7 +132,17 @@ class Sessions:
 
     def rows(self) -> list[Row]:
         """Return all sessions of which there is more than hearsay, most urgent first."""
-        return sorted((self._row(key) for key in self.verdicts if self._matters(key)), key=urgency)
+        return sorted(filter(None, map(self._shown, self.verdicts)), key=urgency)
+
+    def _shown(self, key: Key) -> Row | None:
+        """Return a session's row, if it matters: made anew only if anything of it has changed."""
+        session, verdict = self.held[key], self.verdicts[key]
+        beside = (self._is_seen(key), self._hooks_heard.get(key[0], inf))
+        made = self._made.get(key)
+        if made is None or made.session is not session or made.verdict is not verdict or made.beside != beside:
+            row = self._row(key) if self._matters(key) else None
+            self._made[key] = made = _Made(session, verdict, beside, row)
+        return made.row
 
     def _matters(self, key: Key) -> bool:
         """Tell whether there is more of a session than hearsay, and more than a start without a turn that is over."""
