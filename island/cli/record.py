@@ -97,7 +97,8 @@ def _which(prefix: str, found: list[tuple[Agent, str]], wanted: list[Agent]) -> 
         return f"no session of {wanted[0].label} begins with {prefix!r}"
     if not found:
         prose = ", ".join(agent.label for name, agent in AGENTS.items() if name not in RECORDED)
-        return f"no session begins with {prefix!r}" + (f"; of {prose} none can be recorded" if prose else "")
+        stores = ", ".join(a.label for a in RECORDED.values() if any(s.shape is Shape.DATABASE for s in a.sources))
+        return f"no session begins with {prefix!r}; of {prose} none can be recorded, of {stores} none in a database"
     listed = ", ".join(f"{agent.name} {ident}" for agent, ident in found)
     return f"{len(found)} sessions begin with {prefix!r}: {listed}"
 
