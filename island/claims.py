@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from island.handback import handed_back, over
 from island.leases import FREED, HUSHED, Claim
-from island.model import HOOK, KEYLESS, TURN_BOUND, Doubt, Event, Kind, Reason, Session, Sure, place
+from island.model import HOOK, KEYLESS, TURN_BOUND, Doubt, Event, Kind, Reason, Session, Sure, before, place
 from island.news import heard
-from island.view import ASKS, View, before, ended, view
+from island.view import ASKS, View, ended, view
 
 #: Source of a LIVE event that was read from the title of a terminal.
 TITLE = "terminal title"
@@ -232,7 +232,7 @@ def _silent_model(v: View, last: Event) -> Claim:
 
 
 def _nothing(v: View) -> Claim | None:
-    at = max((e.at for e in v.session.registers.values()), default=0.0)
+    at = max((e.at for e in v.session.events()), default=0.0)
     return Claim("idle", at, Reason.NEW, v.owner)
 
 

@@ -5,9 +5,10 @@ Pure: imports nothing of island, looks at no clock, opens no file. Times are sec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import chain
 from math import inf
 
 
@@ -174,31 +175,73 @@ def place(event: Event) -> tuple[float, int, str, str, str, str, float]:
     return (event.at, event.order, event.word, event.turn, event.text, event.source, event.number)
 
 
+def before(one: Event, other: Event) -> bool:
+    """Tell whether one event came before another: what a format without times says at one moment stands in order."""
+    return (one.at, one.order) < (other.at, other.order)
+
+
 def newest(*events: Event | None) -> Event | None:
     """Return the newest of some events that may be missing."""
     return max((e for e in events if e), key=place, default=None)
 
 
+NONE: Mapping[str, Event] = {}
+
+#: What opens a span, and what closes it.
+SPAN_EDGES = frozenset({Kind.OPENED, Kind.CLOSED})
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The registers of one conversation: the newest event for each (kind, key)."""
+    """The registers of one conversation: the newest event for each key of each kind.
+
+    open: those of Kind.OPENED that no later event closed, which are few however many have been.
+    """
 
     agent: str
     id: str
-    registers: Mapping[tuple[Kind, str], Event] = field(default_factory=dict)
+    registers: Mapping[Kind, Mapping[str, Event]] = field(default_factory=dict)
+    open: Mapping[str, Event] = field(default_factory=dict)
 
     def get(self, kind: Kind, key: str = "") -> Event | None:
         """Return the newest event of that kind for that key."""
-        return self.registers.get((kind, key))
+        return self.registers.get(kind, NONE).get(key)
 
-    def every(self, kind: Kind) -> Iterable[Event]:
+    def every(self, kind: Kind) -> Collection[Event]:
         """Return the newest event of that kind for each of its keys."""
-        return (event for (k, _), event in self.registers.items() if k is kind)
+        return self.registers.get(kind, NONE).values()
+
+    def events(self) -> Iterator[Event]:
+        """Yield what stands in all registers."""
+        return chain.from_iterable(held.values() for held in self.registers.values())
 
     def fact(self, name: str) -> str:
         """Return a fact's value, or an empty text."""
-        event = self.registers.get((Kind.FACT, name))
+        event = self.get(Kind.FACT, name)
         return event.word if event else ""
+
+    def put(self, event: Event) -> Session:
+        """Return this session with an event in its register, whatever stood there."""
+        held = {**self.registers.get(event.kind, NONE), event.key: event}
+        after = replace(self, registers={**self.registers, event.kind: held})
+        span = after.get(Kind.OPENED, event.key) if event.kind in SPAN_EDGES else None
+        if span is None:
+            return after
+        others = {key: e for key, e in self.open.items() if key != event.key}
+        return replace(after, open={**others, event.key: span} if after.is_open(span) else others)
+
+    def only(self, keep: Callable[[Event], bool]) -> Session:
+        """Return this session with those registers alone."""
+        kept: dict[Kind, dict[str, Event]] = {}
+        for event in filter(keep, self.events()):
+            kept.setdefault(event.kind, {})[event.key] = event
+        left = replace(self, registers=kept)
+        return replace(left, open={e.key: e for e in left.every(Kind.OPENED) if left.is_open(e)})
+
+    def is_open(self, span: Event) -> bool:
+        """Tell whether nothing has closed a span since it was opened."""
+        closed = self.get(Kind.CLOSED, span.key)
+        return closed is None or before(closed, span)
 
 
 @dataclass(frozen=True, slots=True)

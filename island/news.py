@@ -71,7 +71,7 @@ def silent(session: Session, over: Event | None, since: float) -> bool:
     prompt = session.get(Kind.PROMPT)
     if prompt is None or over is None or over.key == HOOK or over.word not in ("", Reason.FINISHED, Reason.QUESTION):
         return False
-    told = (e.at for (_, key), e in session.registers.items() if key.startswith(HOOK))
+    told = (e.at for e in session.events() if e.key.startswith(HOOK))
     return prompt.at > since + EARLY and max(told, default=0.0) < prompt.at - EARLY
 
 

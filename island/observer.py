@@ -212,7 +212,7 @@ class Observer:
     def _forget_old(self, before: float) -> None:
         awake = self.sessions.awake()
         for agent, session in self.sessions.all():
-            newest = max((e.at for e in session.registers.values()), default=0.0)
+            newest = max((e.at for e in session.events()), default=0.0)
             v = view(session)
             lives = v.owner is not None and v.gone is None
             if newest < before and not lives and (agent.name, session.id) not in awake:

@@ -14,7 +14,7 @@ from math import inf
 from island.claims import claim
 from island.leases import LEASES
 from island.manner import TONES
-from island.model import TURN_BOUND, Event, Kind, Role, Row, Session, State, Verdict, place
+from island.model import SPAN_EDGES, TURN_BOUND, Event, Kind, Role, Row, Session, State, Verdict, place
 from island.view import ASKS
 
 #: Source of what a child's verdict puts into its parent's registers.
@@ -25,23 +25,19 @@ LIFTED = "child session"
 
 def fold(session: Session, event: Event) -> Session:
     """Join one event into a session's registers. Commutative, associative, idempotent."""
-    slot = (event.kind, event.key)
-    held = session.registers.get(slot)
-    if held and place(held) >= place(event):
-        return session
-    return replace(session, registers={**session.registers, slot: event})
+    held = session.get(event.kind, event.key)
+    return session if held and place(held) >= place(event) else session.put(event)
 
 
 def prune(session: Session) -> Session:
     """Forget what cannot matter any more: spans of earlier turns."""
     prompt = session.get(Kind.PROMPT)
-    kept = {slot: e for slot, e in session.registers.items() if not outdated(e, prompt)}
-    return session if len(kept) == len(session.registers) else replace(session, registers=kept)
+    return session.only(lambda event: not outdated(event, prompt))
 
 
 def outdated(event: Event, prompt: Event | None) -> bool:
     """Tell whether a turn-bound span was opened or closed before the newest turn began."""
-    bound = event.kind in (Kind.OPENED, Kind.CLOSED) and event.word in TURN_BOUND
+    bound = event.kind in SPAN_EDGES and event.word in TURN_BOUND
     return bound and prompt is not None and event.at < prompt.at
 
 

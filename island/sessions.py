@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from functools import reduce
 from itertools import islice
 from math import inf
 from pathlib import PurePath
@@ -69,8 +69,7 @@ class Sessions:
     def keep_only(self, agent: Agent, ident: str, kinds: frozenset[Kind] = frozenset()) -> None:
         """Forget a session's registers but for these kinds: what told the others has changed."""
         session = self.of(agent, ident)
-        kept = {slot: e for slot, e in session.registers.items() if slot[0] in kinds or (kinds and e.source == LIFTED)}
-        self._put(agent, replace(session, registers=kept))
+        self._put(agent, session.only(lambda e: e.kind in kinds or (bool(kinds) and e.source == LIFTED)))
 
     def drop(self, agent: Agent, ident: str) -> None:
         """Forget a session altogether."""
@@ -119,11 +118,10 @@ class Sessions:
     def _put_lifted(self, agent: Agent, parent: str, child: str, lifted: Iterable[Event]) -> None:
         """Replace what a child's verdict meant to its parent."""
         before = self.of(agent, parent)
-        others = {slot: e for slot, e in before.registers.items()
-                  if e.source != LIFTED or e.key not in (child, f"{child}:ask")}
-        registers = {**others, **{(e.kind, e.key): e for e in lifted}}
-        if registers != before.registers:
-            self._put(agent, replace(before, registers=registers))
+        others = before.only(lambda e: e.source != LIFTED or e.key not in (child, f"{child}:ask"))
+        after = reduce(Session.put, lifted, others)
+        if after != before:
+            self._put(agent, after)
 
     def _children_first(self, key: Key) -> tuple[bool, Key]:
         return (self.held[key].fact("parent") == "", key)
@@ -148,7 +146,7 @@ class Sessions:
         """Tell whether there is more of a session than hearsay, and more than a start without a turn that is over."""
         session, verdict = self.held[key], self.verdicts[key]
         last, archived = view(session).last, session.get(Kind.FACT, "archived")
-        if all(_is_hearsay(event, last) for event in session.registers.values()):
+        if all(_is_hearsay(event, last) for event in session.events()):
             return False
         put_away = archived is not None and archived.word == "yes" and (last is None or last.at <= archived.at)
         return not put_away and (verdict.reason is not Reason.ENDED or last is not None)

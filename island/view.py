@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from island.leases import GRACE, LAST_WORDS
-from island.model import AFRESH, KEYLESS, TURN_BOUND, Doubt, Event, Kind, Reason, Session, newest, place
+from island.model import AFRESH, KEYLESS, TURN_BOUND, Doubt, Event, Kind, Reason, Session, before, newest, place
 from island.news import asked, news
 
 ASKS: Mapping[str, Reason] = {
@@ -87,8 +87,7 @@ def view(session: Session) -> View:
     owner, gone = _owner(session, last)
     live = _live(session, owner) if owner and gone is None else None
     since = owner.number if owner else 0.0
-    spans = sorted((e for e in session.every(Kind.OPENED) if _is_open(session, e, prompt, since)),
-                   key=_by_place_and_key)
+    spans = sorted((e for e in session.open.values() if _has_outlived(e, prompt, since)), key=_by_place_and_key)
     return View(session, prompt, last, over, owner, gone, live, tuple(spans), asked(session, prompt, told, since))
 
 
@@ -105,18 +104,10 @@ def is_copy(session: Session, event: Event) -> bool:
     return copied is not None and copied.number <= event.at <= copied.at
 
 
-def _is_open(session: Session, span: Event, prompt: Event | None, since: float) -> bool:
+def _has_outlived(span: Event, prompt: Event | None, since: float) -> bool:
     if span.word in TURN_BOUND and prompt and before(span, prompt):
         return False
-    if span.word in PROCESS_BOUND and span.at < since:
-        return False
-    closed = session.get(Kind.CLOSED, span.key)
-    return closed is None or before(closed, span)
-
-
-def before(one: Event, other: Event) -> bool:
-    """Tell whether one event came before another: what a format without times says at one moment stands in order."""
-    return (one.at, one.order) < (other.at, other.order)
+    return span.word not in PROCESS_BOUND or span.at >= since
 
 
 def _by_place_and_key(event: Event) -> tuple[object, ...]:

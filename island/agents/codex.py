@@ -293,7 +293,7 @@ def resumes(p: Process, sessions: Iterable[Session]) -> str:
 
 
 def _last_at(session: Session) -> float:
-    return max(e.at for e in session.registers.values())
+    return max(e.at for e in session.events())
 
 
 def _same_folder(p: Process, session: Session) -> bool:

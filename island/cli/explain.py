@@ -77,8 +77,9 @@ def explanation(observer: Observer, row: Row, now: float) -> Iterator[str]:
 
 
 def _registers(session: Session, now: float) -> Iterator[str]:
-    yield f"registers ({len(session.registers)}), newest first:"
-    for event in sorted(session.registers.values(), key=lambda e: (-e.at, -e.order)):
+    events = list(session.events())
+    yield f"registers ({len(events)}), newest first:"
+    for event in sorted(events, key=lambda e: (-e.at, -e.order)):
         yield f"  {_event(event, now)}"
 
 
