@@ -13,8 +13,8 @@ from island.cli.explain import explanation
 from island.cli.export import as_json
 from island.model import AFRESH, Event, Kind, Process, Reason, Record, Role, Session
 from island.observer import Observer
-from island.replay import RecordedTable
 from island.rules import fold
+from island.scene import RecordedTable
 from island.sources.processes import Change
 
 FOLDER = "/home/dev/app"

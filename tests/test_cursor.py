@@ -24,7 +24,7 @@ from island.agents.cursor import (
 )
 from island.model import KEYLESS, Doubt, Event, Kind, Process, Record, Role, Session, State
 from island.observer import Observer
-from island.replay import RecordedTable
+from island.scene import RecordedTable
 
 ID, CHILD = "5f2c8a10-0000-4000-8000-000000000001", "5f2c8a10-0000-4000-8000-0000000000c1"
 CWD = "/home/dev/my_app"

@@ -18,7 +18,7 @@ from island.agents.base import Query, Shape, Source
 from island.agents.claude import CLAUDE
 from island.model import Event, Kind
 from island.observer import Observer
-from island.replay import RecordedTable
+from island.scene import RecordedTable
 from island.sources import databases
 from island.sources.databases import Database, database
 from island.sources.watch import Pace, Root, Watch

@@ -15,8 +15,9 @@ from island.agents import AGENTS
 from island.hooks.rows import HOOKS
 from island.leases import GRACE
 from island.model import HOOK, Event, Kind, Reason, Session, State
-from island.replay import CALLS, Replay, play
+from island.replay import Replay, play
 from island.rules import decide, fold
+from island.scene import CALLS
 from island.sequence import parse
 from island.sessions import NO_NEWS, Sessions
 

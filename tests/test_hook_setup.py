@@ -20,7 +20,7 @@ from island.hooks.rows import HOOKS, Form
 from island.hooks.setup import Setup, SetupError
 from island.model import HOOK, Event, Kind
 from island.observer import Observer
-from island.replay import RecordedTable
+from island.scene import RecordedTable
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="hooks are not set up there yet")
 

@@ -35,8 +35,8 @@ from island.model import (
 from island.notices import FRESH, MANY, Book, Notice, Withdraw, about, advance, key_of
 from island.observer import Observer
 from island.quiet import Hush
-from island.replay import RecordedTable
 from island.rules import TURN_BOUND, URGENCY, collapse, decide, fold, lift
+from island.scene import RecordedTable
 from island.sequence import parse
 from island.view import view
 

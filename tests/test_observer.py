@@ -22,7 +22,7 @@ from island.agents.claude import CLAUDE
 from island.look import matters
 from island.model import Event, Kind, Process, Record, Role
 from island.observer import HORIZON, WARM, Observer
-from island.replay import RecordedTable
+from island.scene import RecordedTable
 from island.sources import files
 from island.sources.processes import Change, SystemTable
 

@@ -13,7 +13,7 @@ from island.agents.claude import CLAUDE
 from island.cli.table import short
 from island.model import Event, Kind, Process
 from island.observer import HORIZON, Observer
-from island.replay import RecordedTable
+from island.scene import RecordedTable
 from island.sources.processes import Change
 from island.sources.projects import folders
 

@@ -162,6 +162,6 @@ def test_rows_make_what_they_name_and_change_no_more_than_that():
     with TemporaryDirectory() as folder:
         replay = Replay(parse("\n".join(map(json.dumps, [head, *steps]))), Path(folder))
         assert list(replay.run()) == []
-        with closing(sqlite3.connect(replay.path("~/a/store.db"))) as connection:
+        with closing(sqlite3.connect(replay.scene.path("~/a/store.db"))) as connection:
             assert connection.execute("select id, json(data), text, other from turn order by id").fetchall() == [
                 ("t1", '{"time":{"begun":1,"ended":2}}', "x", None), ("t2", None, None, "[1]")]

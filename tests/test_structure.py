@@ -29,6 +29,7 @@ LAYERS = (
     ("observer",),
     ("store",),
     ("wishes",),
+    ("scene",),
     ("look", "replay", "attention", "running", "instance", "tray", "desktop"),
     ("cli",),
     ("__main__",),

@@ -33,8 +33,8 @@ import psutil
 from island.agents import AGENTS
 from island.model import Snapshot
 from island.observer import Observer
-from island.replay import RecordedTable
 from island.running import Running
+from island.scene import RecordedTable
 
 MB = 1024 * 1024
 LENGTH = 30.0  # seconds that a load is measured for

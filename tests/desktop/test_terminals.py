@@ -14,7 +14,7 @@ from island.agents.base import UNMARKED, Dialog, shown
 from island.agents.claude import CLAUDE
 from island.model import Event, Kind, Process
 from island.observer import Observer
-from island.replay import RecordedTable
+from island.scene import RecordedTable
 from island.sources import terminals
 from island.sources.terminals import Place, Terminals, Window, bound, place
 from island.view import ASKS as CLAIMED
