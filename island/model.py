@@ -294,6 +294,7 @@ class Snapshot:
     rows: tuple[Row, ...] = ()
     trouble: tuple[str, ...] = ()
     calm: bool = False  # the icon's your-turn has been seen
+    unnamed: bool = False  # the user hides all names for now
 
 
 @dataclass(frozen=True, slots=True)

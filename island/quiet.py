@@ -93,7 +93,7 @@ def veiled(snapshot: Snapshot, *, titles: bool, names: bool) -> Snapshot:
     if titles and names:
         return snapshot
     rows = (replace(row, title="", project=row.project if names else "") for row in snapshot.rows)
-    return replace(snapshot, rows=tuple(rows))
+    return replace(snapshot, rows=tuple(rows), unnamed=not names)
 
 
 # -- actions ------------------------------------------------------------------------------------------------

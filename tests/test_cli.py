@@ -291,6 +291,7 @@ def test_titles_are_exported_if_the_user_wants_it_and_names_are_hidden_everywher
     (home.state / "island").mkdir(parents=True)
     (home.state / "island" / "quiet.json").write_bytes(orjson.dumps(to_json(Hush(hidden=True))))
     assert told() == ("", "")
+    assert "names are hidden: " in home.run("status").stdout
     assert "app" not in home.run("status", "--format", "waybar").stdout
 
 

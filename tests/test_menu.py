@@ -171,14 +171,15 @@ def unique(rows):
 
 
 def test_the_menu_ends_with_trouble_and_the_actions():
-    tray = shown(ASK, trouble=("no\x00 hooks", "b" * 100))
+    tray = shown(ASK, trouble=("no\x00 hooks", "watch limit reached: " + "raise it " * 6 + "or live with polling"))
     assert [(r.key, r.text, r.kind, r.enabled) for r in tray.rows] == [
         ("heading", "1 waiting", RowKind.HEADING, False),
         ("line:sessions", "", RowKind.SEPARATOR, False),
         ("claude/s1", "◆ needs permission · web_shop · 3 min · claude", RowKind.ROW, True),
         ("line:trouble", "", RowKind.SEPARATOR, False),
         ("trouble:0", "! no hooks", RowKind.HEADING, False),
-        ("trouble:1", "! " + "b" * 57 + "…", RowKind.HEADING, False),
+        ("trouble:1", "! watch limit reached: raise it raise it raise it raise it", RowKind.HEADING, False),
+        ("trouble:2", "   raise it raise it or live with polling", RowKind.HEADING, False),
         ("line:actions", "", RowKind.SEPARATOR, False),
         ("seen", "Mark all seen", RowKind.ACTION, True),
         ("snooze", "Snooze notices", RowKind.ACTION, True),
@@ -190,7 +191,7 @@ def test_the_menu_ends_with_trouble_and_the_actions():
         ("about", "About island", RowKind.ACTION, True),
         ("quit", "Quit island", RowKind.ACTION, True),
     ]
-    assert tray.lines[-2:] == ("! no hooks", "! " + "b" * 57 + "…")
+    assert tray.lines[-2:] == ("! no hooks", "! watch limit reached: raise it raise it raise it raise it…")
 
 
 def test_without_sessions_there_is_no_empty_part():

@@ -37,10 +37,11 @@ def cells(row: Row, now: float) -> tuple[str, ...]:
 
 
 def table(snapshot: Snapshot, *, everything: bool = False) -> str:
-    """Return a snapshot as text: a heading, a line per session, and what is wrong."""
+    """Return a snapshot as text: a heading, a line per session, and what is wrong or left out."""
     rows = [cells(r, snapshot.at) for r in shown(snapshot.rows, everything=everything)]
     lines = _aligned([HEADINGS, *rows]) if rows else ["no sessions: nothing needs you"]
-    return "\n".join([*lines, *(f"! {safe(trouble, 120)}" for trouble in snapshot.trouble)])
+    unnamed = ["names are hidden: `Show names` in the menu shows them again"] if rows and snapshot.unnamed else []
+    return "\n".join([*lines, *unnamed, *(f"! {safe(trouble, 120)}" for trouble in snapshot.trouble)])
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from textwrap import wrap
 
 from island.manner import Ear
 from island.model import Reason, Role, Row, Snapshot, State
@@ -27,6 +28,7 @@ from island.tray.session import clock
 
 MOST_LINES = 6
 MOST_TROUBLE = 5
+LONGEST_TROUBLE = 240
 
 #: What is over needs nobody, and is listed by `island status --all`; a crash is worth a look.
 _OVER = frozenset({Reason.ENDED, Reason.EXPIRED})
@@ -62,7 +64,7 @@ def model(snapshot: Snapshot, now: float, ear: Ear = EAR) -> TrayModel:
         title=f"island: {summary}",
         lines=_tooltip(rows, ear) + trouble,
         attention=icon in NEEDED,
-        rows=tuple(_menu(summary, rows, trouble, now, ear)),
+        rows=tuple(_menu(summary, rows, snapshot.trouble[:MOST_TROUBLE], now, ear)),
     )
 
 
@@ -96,7 +98,7 @@ def _menu(summary: str, rows: Sequence[Row], trouble: Sequence[str], now: float,
     yield from sessions(listed, now, ear)
     if listed:
         yield line("trouble")
-    yield from (heading(f"trouble:{number}", what) for number, what in enumerate(trouble))
+    yield from (heading(f"trouble:{number}", what) for number, what in enumerate(_wrapped(trouble)))
     if trouble:
         yield line("actions")
     unseen = any(row.verdict.state in (State.YOUR_TURN, State.STALLED) and not row.seen for row in rows)
@@ -107,6 +109,12 @@ def _menu(summary: str, rows: Sequence[Row], trouble: Sequence[str], now: float,
     yield action(DOCTOR, "Doctor")
     yield action(ABOUT, "About island")
     yield action(QUIT, "Quit island")
+
+
+def _wrapped(trouble: Sequence[str]) -> Iterator[str]:
+    """Yield what is wrong, whole: nothing else in the menu tells more of it."""
+    for what in trouble:
+        yield from wrap(f"! {safe(what, LONGEST_TROUBLE)}", NARROW, subsequent_indent="   ")
 
 
 def _silent(now: float, ear: Ear) -> str:
