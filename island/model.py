@@ -191,11 +191,12 @@ NONE: Mapping[str, Event] = {}
 SPAN_EDGES = frozenset({Kind.OPENED, Kind.CLOSED})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Session:
     """The registers of one conversation: the newest event for each key of each kind.
 
-    open: those of Kind.OPENED that no later event closed, which are few however many have been.
+    open: those of Kind.OPENED that no later event closed, which are few however many have been. Never changed, and so
+    told from others by its identity alone: what was made of one can be kept.
     """
 
     agent: str

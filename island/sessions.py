@@ -120,7 +120,7 @@ class Sessions:
         before = self.of(agent, parent)
         others = before.only(lambda e: e.source != LIFTED or e.key not in (child, f"{child}:ask"))
         after = reduce(Session.put, lifted, others)
-        if after != before:
+        if after.registers != before.registers:
             self._put(agent, after)
 
     def _children_first(self, key: Key) -> tuple[bool, Key]:

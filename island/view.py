@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import inf
 
 from island.leases import GRACE, LAST_WORDS
@@ -17,6 +18,10 @@ ASKS: Mapping[str, Reason] = {
 
 #: Spans that live within the agent's process: what an earlier one opened ended with it.
 PROCESS_BOUND = frozenset({"child", "child-permission", "child-question", "shell"})
+
+
+#: So many views are kept, for those who ask next. No more: each holds the registers that it was made of.
+KEPT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ class View:
         return [span for span in self.spans if span.word in words]
 
 
+@lru_cache(maxsize=KEPT)
 def view(session: Session) -> View:
     """Read a session's registers once."""
     end, prompt, answer = session.get(Kind.END), session.get(Kind.PROMPT), session.get(Kind.ANSWER)
