@@ -246,7 +246,9 @@ class Observed:
         return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary"))
 
     def end(self) -> None:
-        self._process.communicate()
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._process.wait()
 
 
 @contextmanager
