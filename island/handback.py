@@ -7,6 +7,7 @@ from math import inf
 
 from island.leases import Claim
 from island.model import AFRESH, HOOK, Doubt, Event, Kind, Reason, Sure
+from island.news import told_of
 from island.view import View
 
 
@@ -40,7 +41,7 @@ def handed_back(v: View, last: Event, background: str = "") -> Claim:
         lease = background
     waits = lease in ("handed-back", "left-behind", "quiet")
     at = max(last.at, _background_end(v)) if waits else last.at
-    inferred = last.text == Doubt.QUIET or (last.text == Doubt.PERHAPS and lease.startswith("answer"))
+    inferred = last.text == Doubt.QUIET or (last.text == Doubt.PERHAPS and lease in UNSETTLED)
     return Claim(lease, at, reason, source, v.turn, Sure.INFERRED if inferred else Sure.TOLD, at)
 
 
@@ -61,6 +62,9 @@ def _hand_back_lease(v: View, last: Event, reason: Reason) -> str:
     return "handed-back" if v.owner else "left-behind"
 
 
+#: Leases of an answer that nothing has confirmed.
+UNSETTLED = frozenset({"answer", "answer-left", "awaited"})
+
 #: How long an answer is doubted that says itself why it may not be the last.
 DOUBTS: Mapping[str, str] = {Doubt.QUIET: "quiet", Doubt.SOON: "goes-on"}
 
@@ -73,7 +77,11 @@ def _doubt(v: View, answer: Event) -> str:
         return "tried-again"
     if answer.text in DOUBTS:
         return DOUBTS[answer.text]
-    return "" if v.live and v.live.at >= answer.at else "answer" if v.owner else "answer-left"
+    if v.live and v.live.at >= answer.at:
+        return ""
+    if answer.text == Doubt.PERHAPS and told_of(v.session):
+        return "awaited"
+    return "answer" if v.owner else "answer-left"
 
 
 def _hand_back_reason(v: View, last: Event) -> tuple[Reason, Event]:

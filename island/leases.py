@@ -102,6 +102,8 @@ LEASES: Mapping[str, tuple[Step, ...]] = {
     # It looks final but is not firm: a Stop hook may block, an error line follows within 0.01 s.
     "answer": (Step(State.WORKING, Reason.MODEL, 1.0), _WAIT, _EXPIRED),
     "answer-left": (Step(State.WORKING, Reason.MODEL, 1.0), replace(_WAIT, seconds=30 * MINUTE), _EXPIRED),
+    # The same where hooks told of the turn and tell of its end, too: a tool runs behind it, or a call was lost.
+    "awaited": (Step(State.WORKING, Reason.MODEL, 15 * MINUTE), _WAIT, _EXPIRED),
     # A request failed, and may be tried again: tries were measured up to 34 s apart, and then the model may think.
     "tried-again": (Step(State.WORKING, Reason.RETRYING, 15 * MINUTE), _WAIT, _EXPIRED),
     # It looks final, and the end is never written: only that nothing follows tells it, so it waits longer than

@@ -63,6 +63,12 @@ def heard(session: Session) -> float:
 EARLY = 10.0
 
 
+def told_of(session: Session) -> bool:
+    """Tell whether hooks told of the newest turn when it began: they tell of its end, too."""
+    prompt, begun = session.get(Kind.PROMPT), session.get(Kind.PROMPT, HOOK)
+    return prompt is not None and begun is not None and begun.at > prompt.at - EARLY
+
+
 def silent(session: Session, over: Event | None, since: float) -> bool:
     """Tell whether hooks told nothing of the newest turn, which is finished, though they were heard before it.
 
