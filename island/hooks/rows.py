@@ -119,6 +119,11 @@ def _opencode_settings(environ: Mapping[str, str], user_home: str) -> str:
     return environ.get("OPENCODE_CONFIG_DIR") or f"{base}/opencode"
 
 
+#: Tools of Gemini CLI that its own policy lets run unasked: their end answers no dialog, which a subagent may show.
+NEVER_ASK = ("cli_help", "codebase_investigator", "complete_task", "get_internal_docs", "glob", "google_web_search",
+             "grep_search", "invoke_agent", "list_directory", "list_mcp_resources", "read_file", "read_many_files",
+             "read_mcp_resource", "search_file_content", "tracker_.*", "update_topic", "write_todos")
+
 RESTART = "sessions that run now take it up when they are started anew"
 
 HOOKS: Mapping[str, Hooks] = {
@@ -171,7 +176,7 @@ HOOKS: Mapping[str, Hooks] = {
         calls=(
             Call("BeforeAgent", Means.PROMPT),
             Call("Notification", Means.ASK, "ToolPermission", "notification_type", told=True),
-            Call("AfterTool", Means.PROGRESS),
+            Call("AfterTool", Means.PROGRESS, rf"^(?!({'|'.join(NEVER_ASK)})$).+", "tool_name", told=True),
             Call("AfterAgent", Means.STOP),
         ),
         trust=RESTART,
