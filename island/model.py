@@ -97,7 +97,8 @@ AFRESH = "afresh"
 #: They count only while no record with a turn key has been seen; an answer that names its turn, only if that was seen.
 KEYLESS = "keyless"
 
-#: Key of turn registers told by hooks; of a child's, a colon and its id follow. They count where they are news.
+#: Key of turn registers told by hooks; of a child's, a colon and its id follow. They count where they are news. A slash
+#: and a tool follow where a call of it asks, or runs.
 HOOK = "hook"
 
 #: Key of the ask of a call, before the call's own.

@@ -48,15 +48,15 @@ def _has_ended(event: Event, prompt: Event | None, told: Event | None) -> bool:
 def asked(session: Session, prompt: Event | None, told: Event | None, since: float) -> Event | None:
     """Return the newest dialog that is still open: its turn, or its child, has not gone on since."""
     asks = [ask for ask in session.every(Kind.ASKED)
-            if ask.at >= since and not (ask.key == HOOK and _has_ended(ask, prompt, told))
+            if ask.at >= since and (_is_child(ask) or not _has_ended(ask, prompt, told))
             and not _answered(session, ask, told)]
     return max(asks, key=place, default=None)
 
 
 def heard(session: Session) -> float:
     """Return when a hook told last that the turn goes on: what was asked until then has been answered."""
-    progress = session.get(Kind.PROGRESS, HOOK)
-    return progress.at if progress else -inf
+    told = (e.at for e in session.every(Kind.PROGRESS) if e.key.startswith(HOOK) and not _is_child(e))
+    return max(told, default=-inf)
 
 
 #: A hook may be called this much before the record of its prompt is made: other hooks run first.
@@ -83,11 +83,17 @@ def silent(session: Session, over: Event | None, since: float) -> bool:
 
 def _answered(session: Session, ask: Event, told: Event | None) -> bool:
     kinds = (Kind.PROMPT, Kind.PROGRESS, Kind.ANSWER, Kind.END, Kind.LIVE)
-    if any(e and place(e) > place(ask) for e in (session.get(kind, ask.key) for kind in kinds)):
+    keys = {ask.key} if _is_child(ask) else {ask.key, HOOK}
+    if any(e and place(e) > place(ask) for key in keys for e in (session.get(kind, key) for kind in kinds)):
         return True
-    newest = told if ask.key == HOOK else session.get(Kind.PROMPT)
+    newest = session.get(Kind.PROMPT) if _is_child(ask) else told
     late = 0.0 if newest and newest.kind in (Kind.END, Kind.PROMPT) else LATE
-    return bool(newest and newest.at > ask.at + late) or (ask.key == HOOK and _runs_since(session, ask.at))
+    return bool(newest and newest.at > ask.at + late) or (not _is_child(ask) and _runs_since(session, ask.at))
+
+
+def _is_child(event: Event) -> bool:
+    """Tell whether a hook names a child that it was called for."""
+    return event.key.startswith(f"{HOOK}:")
 
 
 def _runs_since(session: Session, at: float) -> bool:

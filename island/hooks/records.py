@@ -6,6 +6,7 @@ A line holds the time, the event's name, and identifiers of the payload, as isla
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -51,13 +52,20 @@ def read(agent: str, row: Hooks, record: Record) -> Iterator[Event]:
     if child:
         yield _child(call.means, event, child, o)
     elif call.means is not Means.CHILD:
-        yield MEANS[call.means](event, o)
+        meant = MEANS[call.means](event, o)
+        yield replace(meant, key=_tool(row, o)) if call.means in (Means.ASK, Means.RUNS) else meant
 
 
 def _child(means: Means, event: Event, child: str, o: dict[str, Any]) -> Event:
     """A child never touches the main turn; but its dialog is the user's to answer."""
     meant = _ask(event, o) if means is Means.ASK else event
     return _changed(meant, meant.kind, key=f"{HOOK}:{child}")
+
+
+def _tool(row: Hooks, o: dict[str, Any]) -> str:
+    """Return the key of an ask, and of its answer: by the tool, if the agent tells that one begins to run."""
+    tool = word(o.get("tool_name")) if any(call.means is Means.RUNS for call in row.calls) else ""
+    return f"{HOOK}/{tool}" if tool else HOOK
 
 
 def _turn(o: dict[str, Any]) -> str:
@@ -109,8 +117,8 @@ def _free(event: Event, _: dict[str, Any]) -> Event:
 
 
 MEANS: Mapping[Means, Callable[[Event, dict[str, Any]], Event]] = {
-    Means.PROMPT: _prompt, Means.PROGRESS: _progress, Means.RETRY: _retry, Means.ASK: _ask, Means.STOP: _stop,
-    Means.FAILURE: _failure, Means.INTERRUPT: _interrupt, Means.FREE: _free,
+    Means.PROMPT: _prompt, Means.PROGRESS: _progress, Means.RUNS: _progress, Means.RETRY: _retry, Means.ASK: _ask,
+    Means.STOP: _stop, Means.FAILURE: _failure, Means.INTERRUPT: _interrupt, Means.FREE: _free,
 }
 
 #: Among the homes of agents, the name of the folder of hook status files.

@@ -23,6 +23,7 @@ class Means(StrEnum):
 
     PROMPT = "prompt"  # a turn began
     PROGRESS = "progress"  # it goes on: what was asked has been answered
+    RUNS = "runs"  # a tool begins to run: what a call of it asked has been answered; it may be a child's
     RETRY = "retry"  # it goes on after an error
     ASK = "ask"  # a dialog is open
     STOP = "stop"  # it is over, as far as the agent knows
@@ -208,7 +209,7 @@ HOOKS: Mapping[str, Hooks] = {
         calls=(
             Call("UserPromptSubmit", Means.PROGRESS),
             Call("PermissionRequest", Means.ASK),
-            Call("PreToolUse", Means.PROGRESS),
+            Call("PreToolUse", Means.RUNS),
             Call("Stop", Means.STOP),
             Call("StopFailure", Means.FAILURE),
             Call("SubagentStop", Means.CHILD),
