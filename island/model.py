@@ -97,8 +97,8 @@ AFRESH = "afresh"
 #: They count only while no record with a turn key has been seen; an answer that names its turn, only if that was seen.
 KEYLESS = "keyless"
 
-#: Key of turn registers told by hooks; of a child's, a colon and its id follow. They count where they are news. A slash
-#: and a tool follow where a call of it asks, or runs.
+#: Key of turn registers told by hooks; of a child's, a colon and its id follow. They count where they are news. Of an
+#: ask that names its tool, and of a tool that runs, a slash and the tool follow.
 HOOK = "hook"
 
 #: Key of the ask of a call, before the call's own.

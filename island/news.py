@@ -55,8 +55,8 @@ def asked(session: Session, prompt: Event | None, told: Event | None, since: flo
 
 def heard(session: Session) -> float:
     """Return when a hook told last that the turn goes on: what was asked until then has been answered."""
-    told = (e.at for e in session.every(Kind.PROGRESS) if e.key.startswith(HOOK) and not _is_child(e))
-    return max(told, default=-inf)
+    told = (session.get(Kind.PROGRESS, HOOK), *_answers(session, HOOK))
+    return max((e.at for e in told if e), default=-inf)
 
 
 #: A hook may be called this much before the record of its prompt is made: other hooks run first.
@@ -83,12 +83,18 @@ def silent(session: Session, over: Event | None, since: float) -> bool:
 
 def _answered(session: Session, ask: Event, told: Event | None) -> bool:
     kinds = (Kind.PROMPT, Kind.PROGRESS, Kind.ANSWER, Kind.END, Kind.LIVE)
-    keys = {ask.key} if _is_child(ask) else {ask.key, HOOK}
-    if any(e and place(e) > place(ask) for key in keys for e in (session.get(kind, key) for kind in kinds)):
+    key = ask.key if _is_child(ask) else HOOK
+    went_on = [e for kind in kinds if (e := session.get(kind, key))]
+    if any(place(e) > place(ask) for e in (*went_on, *_answers(session, ask.key))):
         return True
     newest = session.get(Kind.PROMPT) if _is_child(ask) else told
     late = 0.0 if newest and newest.kind in (Kind.END, Kind.PROMPT) else LATE
     return bool(newest and newest.at > ask.at + late) or (not _is_child(ask) and _runs_since(session, ask.at))
+
+
+def _answers(session: Session, key: str) -> list[Event]:
+    """Return what answers an ask of that key: a call of its tool that ran, or of any if it names none."""
+    return [e for e in session.every(Kind.PROGRESS) if e.key == key or (key == HOOK and e.key.startswith(f"{HOOK}/"))]
 
 
 def _is_child(event: Event) -> bool:

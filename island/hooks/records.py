@@ -52,8 +52,7 @@ def read(agent: str, row: Hooks, record: Record) -> Iterator[Event]:
     if child:
         yield _child(call.means, event, child, o)
     elif call.means is not Means.CHILD:
-        meant = MEANS[call.means](event, o)
-        yield replace(meant, key=_tool(row, o)) if call.means in (Means.ASK, Means.RUNS) else meant
+        yield replace(MEANS[call.means](event, o), key=_key(row, call.means, word(o.get("tool_name"))))
 
 
 def _child(means: Means, event: Event, child: str, o: dict[str, Any]) -> Event:
@@ -62,10 +61,11 @@ def _child(means: Means, event: Event, child: str, o: dict[str, Any]) -> Event:
     return _changed(meant, meant.kind, key=f"{HOOK}:{child}")
 
 
-def _tool(row: Hooks, o: dict[str, Any]) -> str:
-    """Return the key of an ask, and of its answer: by the tool, if the agent tells that one begins to run."""
-    tool = word(o.get("tool_name")) if any(call.means is Means.RUNS for call in row.calls) else ""
-    return f"{HOOK}/{tool}" if tool else HOOK
+def _key(row: Hooks, means: Means, tool: str) -> str:
+    """Return the key of a call; of an ask and its answer, with the tool, if the agent tells that one runs."""
+    if means is Means.RUNS or (means is Means.ASK and tool and any(call.means is Means.RUNS for call in row.calls)):
+        return f"{HOOK}/{tool}"
+    return HOOK
 
 
 def _turn(o: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ class Means(StrEnum):
 
     PROMPT = "prompt"  # a turn began
     PROGRESS = "progress"  # it goes on: what was asked has been answered
-    RUNS = "runs"  # a tool begins to run: what a call of it asked has been answered; it may be a child's
+    RUNS = "runs"  # a tool runs, or ran: what a call of it asked has been answered. Whose it is, it does not say
     RETRY = "retry"  # it goes on after an error
     ASK = "ask"  # a dialog is open
     STOP = "stop"  # it is over, as far as the agent knows
@@ -177,7 +177,7 @@ HOOKS: Mapping[str, Hooks] = {
         calls=(
             Call("BeforeAgent", Means.PROMPT),
             Call("Notification", Means.ASK, "ToolPermission", "notification_type", told=True),
-            Call("AfterTool", Means.PROGRESS, rf"^(?!({'|'.join(NEVER_ASK)})$).+", "tool_name", told=True),
+            Call("AfterTool", Means.RUNS, rf"^(?!({'|'.join(NEVER_ASK)})$).+", "tool_name", told=True),
             Call("AfterAgent", Means.STOP),
         ),
         trust=RESTART,
