@@ -215,6 +215,6 @@ HOOKS: Mapping[str, Hooks] = {
             Call("SubagentStop", Means.CHILD),
             Call("Notification", Means.FREE, "idle_prompt", "notification_type", told=True),
         ),
-        trust=RESTART,
+        trust=RESTART, since="0.15.6",
     ),
 }
