@@ -24,6 +24,7 @@ from island.agents.gemini import (
     title,
 )
 from island.blanking import blank_text
+from island.hooks.rows import HOOKS
 from island.model import Doubt, Event, Kind, Process, Record, Role, Session
 from island.sources.sweep import matcher
 
@@ -427,3 +428,11 @@ def test_each_file_is_read_by_one_source(path, number):
 def test_the_folder_keeps_its_name_wherever_it_lies():
     assert home({}, "/home/dev") == "/home/dev/.gemini"
     assert home({"GEMINI_CLI_HOME": "/x"}, "/home/dev") == "/x/.gemini"
+
+
+@pytest.mark.parametrize(("tool", "asks"), [
+    ("run_shell_command", True), ("replace", True), ("ask_user", True), ("server__read_file", True),
+    ("read_files", True), ("read_file", False), ("complete_task", False), ("tracker_get_task", False),
+])
+def test_the_end_of_a_tool_is_told_if_it_may_have_asked(tool, asks):
+    assert HOOKS["gemini"].made("AfterTool", {"tool_name": tool}) is asks
