@@ -237,7 +237,7 @@ def test_a_process_is_known_by_its_program_and_a_headless_run_by_its_arguments(c
 
 def test_without_a_lock_a_process_may_run_the_sessions_of_its_folder():
     def session(cwd):
-        return Session("copilot", ID, {(Kind.FACT, "cwd"): Event(Kind.FACT, ID, 0, "cwd", cwd)} if cwd else {})
+        return Session("copilot", ID, {Kind.FACT: {"cwd": Event(Kind.FACT, ID, 0, "cwd", cwd)}} if cwd else {})
 
     assert [owns(process(NATIVE), session(cwd)) for cwd in ("/home/dev/app", "/home/dev/b", "")] == [1, 0, 1]
     assert owns(process("vim"), session("/home/dev/app")) == 0

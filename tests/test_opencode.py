@@ -414,7 +414,7 @@ def test_a_command_is_the_first_word_that_is_no_option():
 
 def in_folder(cwd="/home/dev/app"):
     folder = Event(Kind.FACT, "ses_1", AT, "cwd", cwd)
-    return Session("opencode", "ses_1", {(Kind.FACT, "cwd"): folder})
+    return Session("opencode", "ses_1", {Kind.FACT: {"cwd": folder}})
 
 
 def test_a_process_owns_what_is_in_its_folder_and_a_server_what_nobody_else_does():
