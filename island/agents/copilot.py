@@ -13,7 +13,7 @@ from typing import Any
 
 from island.agents.base import Agent, Shape, Source, moved_by
 from island.agents.reading import amount, asks, decode, facts, when, word
-from island.model import Event, Kind, Process, Reason, Record, Role, Session, gone
+from island.model import KEYLESS, Event, Kind, Process, Reason, Record, Role, Session, gone
 
 # -- the event log, session-state/<session>/events.jsonl -------------------------------------------------------
 
@@ -109,6 +109,8 @@ def _end(kind: str, d: dict[str, Any], session: str, at: float) -> Iterator[Even
             yield from _about_session(d, session, at)
         case "session.usage_checkpoint" if _took_all_back(d.get("promptCacheBreakState")):
             yield Event(Kind.END, session, at, word=Reason.INTERRUPTED)
+        case "session.info" if d.get("infoType") == "rewind":  # the turns since are in the log no more
+            yield Event(Kind.END, session, at, word=Reason.INTERRUPTED)
         case "session.compaction_start" if d.get("trigger") == "manual":
             yield Event(Kind.PROGRESS, session, at, word=Reason.COMPACTING)
         case "session.compaction_complete" if d.get("trigger") == "manual":
@@ -178,12 +180,17 @@ def read_open(record: Record) -> Iterator[Event]:
 
 
 def read_workspace(record: Record) -> Iterator[Event]:
-    """Read where a session works and what it is called: YAML of one line for each key, perhaps cut."""
+    """Read where a session works and what it is called: YAML of one line for each key, perhaps cut.
+
+    It is named after its first prompt as soon as that is sent: its log is made when hooks and more have run.
+    """
     lines = (line.partition(": ") for line in record.data.decode().splitlines())
     pairs = {key: value.strip("'\"") for key, _, value in lines}
+    session, at = PurePath(record.path).parent.name, when(pairs.get("updated_at"))
     named = "name" if pairs.get("user_named") == "true" else "title"
-    yield from facts(PurePath(record.path).parent.name, when(pairs.get("updated_at")),
-                      cwd=pairs.get("cwd"), **{named: pairs.get("name")})
+    yield from facts(session, at, cwd=pairs.get("cwd"), **{named: pairs.get("name")})
+    if pairs.get("name") and pairs.get("user_named") == "false":
+        yield Event(Kind.PROMPT, session, at, KEYLESS, "user", source="workspace")
 
 
 def read_lock(record: Record) -> Iterator[Event]:
