@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from island.handback import handed_back, over
 from island.leases import FREED, HUSHED, Claim
-from island.model import HOOK, KEYLESS, TURN_BOUND, Doubt, Event, Kind, Reason, Session, Sure, before, place
+from island.model import ANY, HOOK, KEYLESS, TURN_BOUND, Doubt, Event, Kind, Reason, Session, Sure, before, place
 from island.news import heard
 from island.view import ASKS, View, ended, view
 
@@ -99,10 +99,10 @@ def _live_free(v: View) -> Claim | None:
         return None
     if v.last is None and any(e.word == "busy" for e in v.session.every(Kind.LIVE)):
         return Claim("unwritten", v.live.at, Reason.NEW, v.live)
-    if v.last is None or (v.abandoned and not (v.over and _is_title(v.live))):
+    if v.last is None or (v.abandoned and not (v.over and _says_no_more(v.live))):
         return Claim("idle", v.live.at, Reason.NEW, v.live)
     if v.over and not _stopped_trying(v, v.over, v.live):
-        return over(v) if _is_title(v.live) else handed_back(v, v.over, _live_background(v))
+        return over(v) if _says_no_more(v.live) else handed_back(v, v.over, _live_background(v))
     return _stopped(v, v.live, v.last)
 
 
@@ -119,9 +119,9 @@ def _live_background(v: View) -> str:
     return "background" if v.live and v.live.word == "shell" else ""
 
 
-def _is_title(live: Event) -> bool:
-    """Tell whether it is a title: it says nothing of what runs in the background, nor of an earlier process's turn."""
-    return live.source == TITLE
+def _says_no_more(live: Event) -> bool:
+    """Tell whether it says nothing of what runs in the background, nor of an earlier process's turn."""
+    return live.source == TITLE or live.text == ANY
 
 
 def _stopped_trying(v: View, over: Event, live: Event) -> bool:

@@ -67,7 +67,7 @@ class Kind(StrEnum):
     OPENED = "opened"  # key: id; word: a span of SPANS; text: the tool's name or command
     CLOSED = "closed"  # key: id
     LIVE = "live"  # key, word: the agent's own live status: busy, idle (or ready: each interrupt is on record), shell,
-    # or an ask; text: pid; turn: key
+    # or an ask; text: pid, or ANY if it is told whichever process runs it; turn: key
     OWNER = "owner"  # key: pid; that process has the session loaded; number: when it started, 0 if unknown
     GONE = "gone"  # made by `gone`: a process ended, or turned to another session
     ATTACHED = "attached"  # key: pid; a window of the user shows the session
@@ -100,6 +100,9 @@ KEYLESS = "keyless"
 #: Key of turn registers told by hooks; of a child's, a colon and its id follow. They count where they are news. Of an
 #: ask that names its tool, and of a tool that runs, a slash and the tool follow.
 HOOK = "hook"
+
+#: Text of a live status that names no process.
+ANY = "*"
 
 #: Key of the ask of a call, before the call's own.
 ASK_OF = "ask:"

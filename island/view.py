@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import inf
 
 from island.leases import GRACE, LAST_WORDS
-from island.model import AFRESH, KEYLESS, TURN_BOUND, Doubt, Event, Kind, Reason, Session, before, newest, place
+from island.model import AFRESH, ANY, KEYLESS, TURN_BOUND, Doubt, Event, Kind, Reason, Session, before, newest, place
 from island.news import asked, news
 
 ASKS: Mapping[str, Reason] = {
@@ -171,7 +171,7 @@ def _owner(session: Session, last: Event | None) -> tuple[Event | None, Event | 
 
 def _live(session: Session, owner: Event) -> Event | None:
     """Return what a process itself says of the session; a source that says nothing now hides no other."""
-    return newest(*(e for e in session.every(Kind.LIVE) if e.text == owner.key and e.word))
+    return newest(*(e for e in session.every(Kind.LIVE) if e.text in (owner.key, ANY) and e.word))
 
 
 def _calm(live: Event | None) -> int:

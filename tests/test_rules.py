@@ -10,7 +10,7 @@ from island.agents import AGENTS
 from island.agents.codex import CODEX
 from island.claims import TITLE, claim
 from island.leases import LEASES
-from island.model import AFRESH, KEYLESS, Doubt, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
+from island.model import AFRESH, ANY, KEYLESS, Doubt, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
 from island.rules import collapse, decide, fold, urgency
 from island.sessions import Sessions
 from island.view import seen_in, view
@@ -514,6 +514,17 @@ def test_no_dialog_is_inferred_where_nobody_can_look(word):
 ], ids=short)
 def test_a_title_tells_whether_the_prompt_is_free_and_nothing_of_the_background(found, want):
     assert state_of(*found) == want
+
+
+@pytest.mark.parametrize(("found", "want"), [
+    ([owner(), prompt(), answer(20), live(20.5, "idle", ANY)], "your-turn(finished)"),
+    ([owner(), prompt(), answer(20), live(9, "idle", ANY)], "working(model)"),
+    ([owner(), prompt(), answer(20), live(20.5, "", ANY)], "working(model)"),
+    ([owner(), prompt(), answer(20), opened(15, "p", "process"), live(20.5, "idle", ANY)], "working(background)"),
+    ([prompt(), answer(20), live(20.5, "idle", ANY)], "working(model)"),
+], ids=short)
+def test_a_live_status_may_be_told_of_whichever_process_runs_it(found, want):
+    assert state_of(*found, now=20.6) == want
 
 
 # -- decide: live records ----------------------------------------------------------------------------------
