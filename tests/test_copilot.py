@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from island.agents.copilot import COPILOT, is_main, is_tool, lock_removed, owns, read_lock, read_log, read_open, role
-from island.model import Event, Kind, Process, Record, Role, Session
+from island.model import ANY, Event, Kind, Process, Record, Role, Session
 from island.sources.sweep import matcher
 
 ID = "5f2c8a10-0000-4000-8000-000000000001"
@@ -181,9 +181,12 @@ def table(**entries):
 
 
 def test_the_table_tells_which_sessions_work_at_its_own_times():
-    working, idle = table(s1={"working": True, "refreshedAt": STAMP}, s2={"working": False, "refreshedAt": STAMP}, s3=5)
+    told = table(s1={"working": True, "refreshedAt": STAMP}, s2={"working": False, "refreshedAt": STAMP}, s3=5)
+    working, busy, idle, free = told
     assert (working.kind, working.session, working.key, working.at) == (Kind.OPENED, "s1", "working", AT)
+    assert (busy.kind, busy.word) == (Kind.LIVE, "")  # it may ask
     assert (idle.kind, idle.session, idle.word) == (Kind.CLOSED, "s2", "process")
+    assert (free.kind, free.session, free.word, free.text, free.at) == (Kind.LIVE, "s2", "idle", ANY, AT)
     assert table() == []
     with pytest.raises(ValueError):
         table(s1={"working": True})

@@ -13,7 +13,7 @@ from typing import Any
 
 from island.agents.base import Agent, Shape, Source, moved_by
 from island.agents.reading import amount, asks, decode, facts, when, word
-from island.model import KEYLESS, Event, Kind, Process, Reason, Record, Role, Session, gone
+from island.model import ANY, KEYLESS, Event, Kind, Process, Reason, Record, Role, Session, gone
 
 # -- the event log, session-state/<session>/events.jsonl -------------------------------------------------------
 
@@ -171,12 +171,16 @@ def _subagent(kind: str, d: dict[str, Any], session: str, at: float, agent: str)
 
 
 def read_open(record: Record) -> Iterator[Event]:
-    """Read which open sessions work, were it in the background: as a process would, whose end is told."""
+    """Read which open sessions work, were it in the background: as a process would, whose end is told.
+
+    One that works may ask: that is no live status.
+    """
     for session, entry in decode(record).items():
         if isinstance(entry, dict):
-            kind = Kind.OPENED if entry.get("working") is True else Kind.CLOSED
-            at = when(entry.get("refreshedAt"))
+            works, at = entry.get("working") is True, when(entry.get("refreshedAt"))
+            kind, live = (Kind.OPENED, "") if works else (Kind.CLOSED, "idle")
             yield Event(kind, session, at, "working", "process", source="open sessions: working")
+            yield Event(Kind.LIVE, session, at, "table", live, text=ANY, source="open sessions: working")
 
 
 def read_workspace(record: Record) -> Iterator[Event]:
