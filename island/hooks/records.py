@@ -108,17 +108,13 @@ def _failure(event: Event, o: dict[str, Any]) -> Event:
     return _changed(event, Kind.END, next((ERRORS[w] for w in said if w in ERRORS), Reason.ERROR))
 
 
-def _interrupt(event: Event, _: dict[str, Any]) -> Event:
-    return _changed(event, Kind.END, Reason.INTERRUPTED)
-
-
 def _free(event: Event, _: dict[str, Any]) -> Event:
     return _changed(event, Kind.LIVE, "idle")
 
 
 MEANS: Mapping[Means, Callable[[Event, dict[str, Any]], Event]] = {
     Means.PROMPT: _prompt, Means.PROGRESS: _progress, Means.RUNS: _progress, Means.RETRY: _retry, Means.ASK: _ask,
-    Means.STOP: _stop, Means.FAILURE: _failure, Means.INTERRUPT: _interrupt, Means.FREE: _free,
+    Means.STOP: _stop, Means.FAILURE: _failure, Means.FREE: _free,
 }
 
 #: Among the homes of agents, the name of the folder of hook status files.

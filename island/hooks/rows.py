@@ -28,7 +28,6 @@ class Means(StrEnum):
     ASK = "ask"  # a dialog is open
     STOP = "stop"  # it is over, as far as the agent knows
     FAILURE = "failure"  # it stopped short: an error
-    INTERRUPT = "interrupt"  # it stopped short: the user did
     CHILD = "child"  # a child of the session went on; of the session itself it says nothing
     FREE = "free"  # the prompt is free; why, others must tell
 
@@ -184,10 +183,7 @@ HOOKS: Mapping[str, Hooks] = {
     ),
     "kimi": Hooks(
         "config.toml", Form.TABLES, entry={"timeout": 5}, home=moved_by("KIMI_CODE_HOME", ".kimi-code"),
-        calls=(
-            Call("Interrupt", Means.INTERRUPT),
-            Call("StopFailure", Means.FAILURE),
-        ),
+        calls=(Call("StopFailure", Means.FAILURE),),  # an event that it does not know keeps it from starting
         trust=RESTART,
     ),
     "opencode": Hooks(
