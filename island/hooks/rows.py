@@ -183,7 +183,10 @@ HOOKS: Mapping[str, Hooks] = {
     ),
     "kimi": Hooks(
         "config.toml", Form.TABLES, entry={"timeout": 5}, home=moved_by("KIMI_CODE_HOME", ".kimi-code"),
-        calls=(Call("StopFailure", Means.FAILURE),),  # an event that it does not know keeps it from starting
+        calls=(  # an event that it does not know keeps it from starting
+            Call("PermissionRequest", Means.ASK),
+            Call("StopFailure", Means.FAILURE),
+        ),
         trust=RESTART,
     ),
     "opencode": Hooks(
