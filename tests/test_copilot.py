@@ -6,8 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from island.agents.copilot import COPILOT, is_main, is_tool, lock_removed, owns, read_lock, read_log, read_open, role
-from island.model import ANY, Event, Kind, Process, Record, Role, Session
+from island.agents.copilot import (
+    COPILOT,
+    is_main,
+    is_tool,
+    lock_removed,
+    owns,
+    read_lock,
+    read_log,
+    read_open,
+    read_workspace,
+    role,
+)
+from island.model import ANY, KEYLESS, Event, Kind, Process, Record, Role, Session
 from island.sources.sweep import matcher
 
 ID = "5f2c8a10-0000-4000-8000-000000000001"
@@ -190,6 +201,22 @@ def test_the_table_tells_which_sessions_work_at_its_own_times():
     assert table() == []
     with pytest.raises(ValueError):
         table(s1={"working": True})
+
+
+def workspace(**pairs):
+    text = "".join(f"{key}: {value}\n" for key, value in pairs.items())
+    found = list(read_workspace(Record(f"/h/.copilot/session-state/{ID}/workspace.yaml", text.encode(), 0, 7.0)))
+    return [(e.kind, e.key, e.word, e.at) for e in found]
+
+
+def test_a_name_that_no_user_gave_is_that_of_the_first_prompt():
+    facts = [(Kind.FACT, "cwd", "/w", AT), (Kind.FACT, "title", "Do: this", AT)]
+    prompt = (Kind.PROMPT, KEYLESS, "user", AT)
+    told = {"cwd": "/w", "updated_at": STAMP}
+    assert workspace(**told, name="'Do: this'", user_named="false") == [*facts, prompt]
+    assert workspace(**told, name="Mine", user_named="true") == [facts[0], (Kind.FACT, "name", "Mine", AT)]
+    assert workspace(**told, user_named="false") == facts[:1]
+    assert workspace(**told, summary="'Do: this'") == facts  # older: a model made it, later
 
 
 def test_a_lock_names_the_process_of_its_session_and_its_removal_is_an_orderly_end():

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from island.agents.base import Agent, Shape, Source, moved_by
+from island.agents.base import Agent, Before, Shape, Source, moved_by
 from island.agents.reading import amount, asks, decode, facts, when, word
 from island.model import ANY, KEYLESS, Event, Kind, Process, Reason, Record, Role, Session, gone
 
@@ -192,7 +192,7 @@ def read_workspace(record: Record) -> Iterator[Event]:
     pairs = {key: value.strip("'\"") for key, _, value in lines}
     session, at = PurePath(record.path).parent.name, when(pairs.get("updated_at"))
     named = "name" if pairs.get("user_named") == "true" else "title"
-    yield from facts(session, at, cwd=pairs.get("cwd"), **{named: pairs.get("name")})
+    yield from facts(session, at, cwd=pairs.get("cwd"), **{named: pairs.get("name") or pairs.get("summary")})
     if pairs.get("name") and pairs.get("user_named") == "false":
         yield Event(Kind.PROMPT, session, at, KEYLESS, "user", source="workspace")
 
@@ -260,5 +260,9 @@ COPILOT = Agent(
     tool=is_tool,
     role=role,
     evidence=("event logs", "a lock per process", "table of what works (1.0.79 and newer)", "processes"),
-    blind=("retries and queued prompts look like thinking", "a resumed session appears only with its first prompt"),
+    blind=(
+        Before("1.0.40", "approvals"),
+        "retries and queued prompts look like thinking",
+        "a resumed session appears only with its first prompt",
+    ),
 )
