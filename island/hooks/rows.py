@@ -190,10 +190,11 @@ HOOKS: Mapping[str, Hooks] = {
         trust=RESTART,
     ),
     "opencode": Hooks(
-        "plugins/island.js", Form.OWN, entry={}, home=_opencode_settings, text=PLUGIN,
-        calls=(
+        "plugin/island.js", Form.OWN, entry={}, home=_opencode_settings, text=PLUGIN,
+        calls=(  # where 1.0 finds a folder of the newer name, `plugins`, it does not start
             Call("session.status", Means.RETRY, "retry", "status.type"),
             Call("permission.asked", Means.ASK),
+            Call("permission.updated", Means.ASK),  # its name before 1.1
             Call("permission.replied", Means.PROGRESS),
             Call("question.asked", Means.ASK),
             Call("question.replied", Means.PROGRESS),
