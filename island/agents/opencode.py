@@ -223,7 +223,8 @@ def read_part(record: Record) -> Iterator[Event]:
         yield Event(Kind.END, session, milliseconds(times.get("end")), word=Reason.INTERRUPTED, source="refused")
 
 
-REFUSED = re.compile(r"The user (rejected permission to use this specific tool call\.|dismissed this question)")
+REFUSED = re.compile(
+    r"(Error: )?The user (rejected permission to use this specific tool call\.|dismissed this question)")
 
 # -- log/*.log ---------------------------------------------------------------------------------------------------------
 
@@ -236,7 +237,8 @@ SESSION = re.compile(r"\bsession(?:\.id|ID)=(ses_\w+)")
 BEGINS = re.compile(r"\bcreating instance\b")
 ENDS = re.compile(r"\bexiting loop\b")
 FAILS = re.compile(r'message="stream error"(?!.* small=true)')
-ASKS = re.compile(r"message=asking id=per_| id=per_.* asking$|service=permission .*action=\{[^{}]*\"ask\"[^{}]*\} eval")
+ASKS = re.compile(
+    r"message=asking id=per_|service=permission .* asking$|service=permission .*action=\{[^{}]*\"ask\"[^{}]*\} eval")
 
 
 def read_log(record: Record) -> Iterator[Event]:
