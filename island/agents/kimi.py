@@ -195,10 +195,10 @@ CLI_BOOKKEEPING = frozenset({
     "MCPLoadingBegin", "MCPLoadingEnd", "MCPStatusSnapshot", "Notification", "PlanDisplay", "QuestionResponse",
     "SteerInput", "TextPart", "ThinkPart", "ToolCallPart", "ToolCallRequest",
 })
-#: What a turn that ends here has come to.
+#: What a turn that ends here has come to. An error ends it always; versions before 1.30 did not say so.
 CLI_SAID = {"StepBegin": Reason.INTERRUPTED, "ToolCall": Reason.INTERRUPTED, "StepInterrupted": Reason.ERROR}
 CLI_GOES_ON = {
-    **dict.fromkeys(("CompactionEnd", "ContentPart", "StepBegin", "StepInterrupted", "SubagentEvent"), Reason.MODEL),
+    **dict.fromkeys(("CompactionEnd", "ContentPart", "StepBegin", "SubagentEvent"), Reason.MODEL),
     "CompactionBegin": Reason.COMPACTING, "StepRetry": Reason.RETRYING, "ToolCall": Reason.TOOL,
     "ToolResult": Reason.MODEL,
 }
@@ -207,6 +207,7 @@ CLI_SPANS = {
     "ToolCall": ("id", "tool"), "ToolResult": ("tool_call_id", "tool"), "QuestionRequest": ("tool_call_id", "question"),
     "ApprovalRequest": ("id", "permission"), "ApprovalResponse": ("request_id", "permission"),
 }
+CLI_KNOWN = CLI_BOOKKEEPING.union(CLI_SAID, CLI_GOES_ON, CLI_SPANS)
 CLI_TOOLS = {"Shell": "shell-tool", "WriteFile": "instant-tool", "StrReplaceFile": "instant-tool"}
 
 
@@ -242,7 +243,7 @@ def _cli(kind: str, p: dict[str, Any], session: str, at: float, folder: str) -> 
         case "StatusUpdate":
             yield Event(Kind.FACT, session, at, "tokens", str(count(p.get("context_tokens"))))
         case _:
-            if kind not in CLI_GOES_ON and kind not in CLI_SPANS and kind not in CLI_BOOKKEEPING:
+            if kind not in CLI_KNOWN:
                 yield Event(Kind.UNKNOWN, session, at, word=kind)
 
 
@@ -350,7 +351,7 @@ KIMI = Agent(
     single=True,
     evidence=("wire files with turns, ends and dialogs", "state files", "processes"),
     blind=(
-        "before Kimi Code 0.33: approvals",
+        "before Kimi Code 0.33: approvals and errors; in kimi-cli before 1.30 Esc, before 1.0 ends",
         "in kimi-cli an approval is inferred when a command has no process or an edit stays open; others are invisible",
         "which of two programs in one folder runs a session is a guess",
     ),
