@@ -154,10 +154,10 @@ def test_what_a_session_is_stands_where_it_starts_goes_on_and_changes():
     ("session.error", {"errorType": "quota"}, []),
     ("session.model_change", {"newModel": "small"}, []),
     ("abort", {}, []),
-    ("subagent.started", {"executionMode": "background"}, [("opened", AGENT, "child")]),
+    ("subagent.started", {"executionMode": "background", "toolCallId": "c"}, [("opened", "task:c", "child")]),
     ("subagent.started", {"executionMode": "sync"}, []),
-    ("subagent.completed", {}, [("closed", AGENT, "child")]),
-    ("subagent.failed", {}, [("closed", AGENT, "child")]),
+    ("subagent.completed", {"toolCallId": "c"}, [("closed", "task:c", "child")]),
+    ("subagent.failed", {"toolCallId": "c"}, [("closed", "task:c", "child")]),
     ("permission.requested", {"requestId": "r1"}, [("opened", "r1", "child-permission")]),
     ("permission.completed", {"requestId": "r1"}, [("closed", "r1", "child-permission")]),
 ])

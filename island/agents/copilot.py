@@ -1,7 +1,7 @@
 """GitHub Copilot CLI: one event log per session, a lock per process that has it open, and one table of what works.
 
 The log tells everything about a turn but for its retries; a model's round is no turn, and what looks like the last
-answer may go on. The table `open-sessions-state.json` (1.0.79 and newer) tells whether a session works at all: so it
+answer may go on. The table `open-sessions-state.json` (after 1.0.80) tells whether a session works at all: so it
 tells background work, but not what for, nor that a dialog waits.
 """
 
@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from island.agents.base import Agent, Before, Shape, Source, moved_by
-from island.agents.reading import amount, asks, decode, facts, when, word
+from island.agents.reading import amount, asks, decode, facts, part, when, word
 from island.model import ANY, KEYLESS, Event, Kind, Process, Reason, Record, Role, Session, gone
 
 # -- the event log, session-state/<session>/events.jsonl -------------------------------------------------------
@@ -59,9 +59,7 @@ def _main(kind: str, d: dict[str, Any], session: str, at: float, _: str) -> Iter
         case "tool.execution_start":
             yield Event(Kind.PROGRESS, session, at, word=Reason.TOOL)
         case "tool.execution_complete":
-            yield Event(Kind.CLOSED, session, at, word(d.get("toolCallId")), "tool")
-            if d.get("interactionId"):  # the user's own `!command` has none
-                yield Event(Kind.PROGRESS, session, at, word=Reason.MODEL)
+            yield from _called(d, session, at)
         case "permission.requested":
             yield Event(Kind.OPENED, session, at, word(d.get("requestId")), "permission")
         case "permission.completed":
@@ -94,6 +92,15 @@ def _call(call: dict[str, Any], session: str, at: float) -> Event:
     command = word(arguments.get("command")) if isinstance(arguments, dict) else ""
     meaning = ASKING_TOOLS.get(word(call.get("name")), "tool")
     return Event(Kind.OPENED, session, at, word(call.get("toolCallId")), meaning, text=command)
+
+
+def _called(d: dict[str, Any], session: str, at: float) -> Iterator[Event]:
+    """Read that a call has returned: up to 1.0.80 it alone tells that its subagent goes on in the background."""
+    yield Event(Kind.CLOSED, session, at, word(d.get("toolCallId")), "tool")
+    if part(part(d, "toolTelemetry"), "properties").get("execution_mode") == "background":
+        yield Event(Kind.OPENED, session, at, _task(d), "child")
+    if d.get("interactionId"):  # the user's own `!command` has none
+        yield Event(Kind.PROGRESS, session, at, word=Reason.MODEL)
 
 
 def _end(kind: str, d: dict[str, Any], session: str, at: float) -> Iterator[Event]:
@@ -152,19 +159,24 @@ def _about_session(d: dict[str, Any], session: str, at: float) -> Iterator[Event
         yield from facts(session, at, parent=parent, role=Role.CHILD)
 
 
-def _subagent(kind: str, d: dict[str, Any], session: str, at: float, agent: str) -> Iterator[Event]:
+def _subagent(kind: str, d: dict[str, Any], session: str, at: float, _: str) -> Iterator[Event]:
     """Read a subagent's line: it never says anything of the main turn, but its dialogs are the session's."""
     match kind:
         case "subagent.started" if d.get("executionMode") == "background":
-            yield Event(Kind.OPENED, session, at, agent, "child")
+            yield Event(Kind.OPENED, session, at, _task(d), "child")
         case "subagent.completed" | "subagent.failed":
-            yield Event(Kind.CLOSED, session, at, agent, "child")
+            yield Event(Kind.CLOSED, session, at, _task(d), "child")
         case "permission.requested":
             yield Event(Kind.OPENED, session, at, word(d.get("requestId")), "child-permission")
         case "permission.completed":
             yield Event(Kind.CLOSED, session, at, word(d.get("requestId")), "child-permission")
         case _:
             return
+
+
+def _task(d: dict[str, Any]) -> str:
+    """Name a subagent by the call that it was started with."""
+    return f"task:{word(d.get('toolCallId'))}"
 
 
 # -- side files --------------------------------------------------------------------------------------------------
@@ -259,7 +271,7 @@ COPILOT = Agent(
     window=_never,
     tool=is_tool,
     role=role,
-    evidence=("event logs", "a lock per process", "table of what works (1.0.79 and newer)", "processes"),
+    evidence=("event logs", "a lock per process", "table of what works (after 1.0.80)", "processes"),
     blind=(
         Before("1.0.40", "approvals"),
         "retries and queued prompts look like thinking",
