@@ -313,7 +313,7 @@ def test_a_tools_shell_is_known_by_what_it_sources(p, tool):
 
 def test_a_session_without_a_live_record_is_bound_by_its_folder():
     def owned(held, cwd):
-        facts_ = {(Kind.FACT, "cwd"): Event(Kind.FACT, "s", 1.0, "cwd", held)} if held else {}
+        facts_ = {Kind.FACT: {"cwd": Event(Kind.FACT, "s", 1.0, "cwd", held)}} if held else {}
         return owns(process("claude", "claude", cwd=cwd), Session("claude", "s", facts_))
 
     assert owned("/a", "/a")

@@ -232,7 +232,7 @@ def test_a_process_is_known_by_its_command_line(p, main, window, whose):
 
 def thread(surface, cwd="/app", ident=THREAD, at=1.0, whose="person"):
     held = {"surface": surface, "cwd": cwd, "role": whose}
-    return Session("codex", ident, {(Kind.FACT, k): Event(Kind.FACT, ident, at, k, v) for k, v in held.items()})
+    return Session("codex", ident, {Kind.FACT: {k: Event(Kind.FACT, ident, at, k, v) for k, v in held.items()}})
 
 
 @pytest.mark.parametrize(("surface", "owners"), [

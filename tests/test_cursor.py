@@ -294,7 +294,7 @@ def test_whose_run_it_is(p, who):
 
 
 def session(**facts):
-    return Session("cursor", ID, {(Kind.FACT, k): Event(Kind.FACT, ID, 1, k, v) for k, v in facts.items()})
+    return Session("cursor", ID, {Kind.FACT: {k: Event(Kind.FACT, ID, 1, k, v) for k, v in facts.items()}})
 
 
 @pytest.mark.parametrize(("p", "of", "likely"), [

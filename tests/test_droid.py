@@ -206,7 +206,7 @@ def droid(*arguments, cwd="/home/dev/app", name="droid"):
 
 def session(ident="s1", **told):
     told = {"cwd": "/home/dev/app", **told}
-    return Session("droid", ident, {(Kind.FACT, k): Event(Kind.FACT, ident, 0, k, v) for k, v in told.items()})
+    return Session("droid", ident, {Kind.FACT: {k: Event(Kind.FACT, ident, 0, k, v) for k, v in told.items()}})
 
 
 def test_the_program_is_known_by_its_name_and_its_services_are_not_it():

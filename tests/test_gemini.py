@@ -382,7 +382,7 @@ def test_another_program_is_nobodys_run():
 
 def session(surface=HASH, cwd=CWD):
     told = {"surface": surface, "cwd": cwd}
-    return Session("gemini", ID, {(Kind.FACT, k): Event(Kind.FACT, ID, AT, k, v) for k, v in told.items() if v})
+    return Session("gemini", ID, {Kind.FACT: {k: Event(Kind.FACT, ID, AT, k, v) for k, v in told.items() if v}})
 
 
 @pytest.mark.parametrize(("created", "rank"), [(-3, 2), (-29, 2), (-31, 1), (-600, 1), (0.5, 2), (5, 1)])

@@ -158,6 +158,6 @@ def test_pi_is_told_from_what_it_runs(p, is_main, whose):
 
 @pytest.mark.parametrize(("cwd", "likely"), [("/a", 1), ("/b", 0), ("", 1)])
 def test_a_session_is_run_in_its_folder(cwd, likely):
-    session = Session("pi", ID, {(Kind.FACT, "cwd"): Event(Kind.FACT, ID, 1, "cwd", "/a")})
+    session = Session("pi", ID, {Kind.FACT: {"cwd": Event(Kind.FACT, ID, 1, "cwd", "/a")}})
     assert owns(process("pi", "", cwd=cwd), session) == likely
     assert owns(process("/bin/bash", cwd=cwd), session) == 0

@@ -349,7 +349,7 @@ def test_a_process_that_was_started_to_go_on_with_a_session_says_so(option):
     (process("bash"), CWD, 0),
 ])
 def test_where_no_record_tells_the_folder_does(p, cwd, likely):
-    facts = {(Kind.FACT, "cwd"): Event(Kind.FACT, SESSION, 1, "cwd", cwd)} if cwd else {}
+    facts = {Kind.FACT: {"cwd": Event(Kind.FACT, SESSION, 1, "cwd", cwd)}} if cwd else {}
     assert owns(p, Session("qwen", SESSION, facts)) == likely
 
 

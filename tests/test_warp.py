@@ -204,7 +204,7 @@ def test_the_programs_are_told_apart(p, which):
 
 @pytest.mark.parametrize(("place", "likely"), [("app", 1), ("tui", 0), ("", 0)])
 def test_a_conversation_is_run_by_the_program_whose_database_it_stands_in(place, likely):
-    session = Session("warp", ID, {(Kind.FACT, "surface"): Event(Kind.FACT, ID, 1, "surface", place)})
+    session = Session("warp", ID, {Kind.FACT: {"surface": Event(Kind.FACT, ID, 1, "surface", place)}})
     assert owns(process("/opt/warpdotdev/warp-terminal/warp"), session) == likely
     assert owns(process("oz", "agent", "run"), session) == owns(process("/bin/bash"), session) == 0
 
