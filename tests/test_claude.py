@@ -66,8 +66,9 @@ def status(**fields):
     ({"status": "waiting", "waitingFor": "permission prompt"}, [("live", "permission")]),
     ({"status": "waiting", "waitingFor": "input needed"}, [("live", "question")]),
     ({"status": "waiting", "waitingFor": "dialog open"}, []),
-    ({"status": "waiting", "waitingFor": "brand new"}, [("unknown", "status waiting brand new")]),
-    ({"status": "waiting"}, [("unknown", "status waiting")]),
+    ({"status": "waiting", "waitingFor": "approve Bash"}, [("live", "permission")]),
+    ({"status": "waiting", "waitingFor": "brand new"}, [("live", "permission")]),
+    ({"status": "waiting"}, [("live", "permission")]),
     ({"status": "brand new"}, [("unknown", "status brand new")]),
 ], ids=str)
 def test_a_live_record_tells_whether_the_agent_is_busy_free_or_asks(fields, want):

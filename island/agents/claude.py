@@ -19,14 +19,10 @@ from island.model import Event, Kind, Process, Reason, Record, Role, Session, go
 
 STATUS = {"busy": "busy", "idle": "idle", "shell": "shell"}
 
+#: What a dialog is that the agent waits in, by its own word; of any other word it is an approval, as the agent itself
+#: has it: "permission prompt", "approve TOOL" of older versions, "sandbox request", "worker request", "goal proposal".
 #: `dialog open` is the user's own menu: what was true before stays true, so it gives no event.
-WAITING = {
-    "permission prompt": "permission",
-    "sandbox request": "permission",
-    "goal proposal": "permission",
-    "input needed": "question",
-    "dialog open": "",
-}
+WAITING = {"input needed": "question", "dialog open": ""}
 
 PERSON_ENTRYPOINTS = ("cli", "claude-vscode", "claude-desktop", "local-agent", "remote")
 
@@ -50,14 +46,14 @@ def read_live(record: Record) -> Iterator[Event]:
 
 
 def _status(o: dict[str, Any], session: str, pid: str, at: float) -> Iterator[Event]:
-    status, waiting = word(o.get("status")), word(o.get("waitingFor"))
-    said = WAITING.get(waiting) if status == "waiting" else STATUS.get(status)
+    status = word(o.get("status"))
+    said = WAITING.get(word(o.get("waitingFor")), "permission") if status == "waiting" else STATUS.get(status)
     changed = milliseconds(o.get("statusUpdatedAt")) or at
     if said:
         turn, source = f"{pid}@{changed:.3f}", f"live record: {status}"
         yield Event(Kind.LIVE, session, changed, f"{pid}/{said}", said, turn, pid, source=source)
     elif said is None and status:
-        yield Event(Kind.UNKNOWN, session, at, word=f"status {status} {waiting}".strip())
+        yield Event(Kind.UNKNOWN, session, at, word=f"status {status}")
 
 
 def live_removed(told: Event, now: float) -> Iterator[Event]:
