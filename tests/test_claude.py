@@ -235,7 +235,8 @@ def test_an_answer_tells_the_model_and_what_fills_its_window():
 
 
 @pytest.mark.parametrize(("fields", "want"), [
-    ({"subtype": "turn_duration"}, [("end", "", "", 0)]),
+    ({"subtype": "turn_duration"}, [("end", "", "", -1)]),
+    ({"subtype": "turn_duration", "pendingWorkflowCount": 0}, [("end", "", "", 0)]),
     ({"subtype": "turn_duration", "pendingBackgroundAgentCount": 2, "pendingWorkflowCount": 1}, [("end", "", "", 3)]),
     ({"subtype": "turn_duration", "pendingBackgroundAgentCount": True}, [("end", "", "", 0)]),
     ({"subtype": "compact_boundary", "compactMetadata": {"trigger": "manual"}}, [("end", "", "finished", -1)]),

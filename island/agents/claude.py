@@ -236,8 +236,8 @@ def _call(call: dict[str, Any], session: str, at: float) -> Iterator[Event]:
 def _system(o: dict[str, Any], session: str, at: float) -> Iterator[Event]:
     match word(o.get("subtype")):
         case "turn_duration":
-            left = sum(count(o.get(k)) for k in ("pendingBackgroundAgentCount", "pendingWorkflowCount"))
-            yield Event(Kind.END, session, at, number=left, source="turn_duration")
+            left = [count(o[k]) for k in ("pendingBackgroundAgentCount", "pendingWorkflowCount") if k in o]
+            yield Event(Kind.END, session, at, number=sum(left) if left else -1, source="turn_duration")
         case "compact_boundary" if _compacted_by_hand(o):
             yield Event(Kind.END, session, at, word=Reason.FINISHED, turn=word(o.get("uuid")), source="compaction")
         case "compact_boundary":
