@@ -99,6 +99,16 @@ def test_the_end_of_a_turn_says_why_it_is_handed_back(payload, reason):
         assert said(read("event_msg", name, turn_id="t1", **payload)) == [("end", "", reason)]
 
 
+@pytest.mark.parametrize(("turn", "copied"), [
+    ("01a22d40-0000-7001-8a00-000000000001", True), (THREAD, False), (OTHER, False),
+    ("01a22d40-0001-7000-8a00-000000000001", False),  # in the same millisecond
+    ("01a22d40-0000-4001-8a00-000000000001", False), ("1", False), ("", False),
+])
+def test_a_turn_that_is_older_than_its_thread_was_copied(turn, copied):
+    for name in ("task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted"):
+        assert (said(read("event_msg", name, turn_id=turn)) == [("end", "afresh", "")]) is copied
+
+
 @pytest.mark.parametrize(("kind", "inner", "payload", "want"), [
     ("event_msg", "turn_aborted", {"reason": "interrupted"}, [("end", "", "interrupted")]),
     ("event_msg", "error", {"codex_error_info": "usage_limit_exceeded"}, [("answer", "", "limit")]),

@@ -15,7 +15,7 @@ import orjson
 
 from island.agents.base import Agent, Shape, Source, moved_by
 from island.agents.reading import asks, decode, text_of, when, word
-from island.model import KEYLESS, Event, Kind, Process, Reason, Record, Role, Session
+from island.model import AFRESH, KEYLESS, Event, Kind, Process, Reason, Record, Role, Session
 
 # -- rollouts ------------------------------------------------------------------------------------------------
 
@@ -37,7 +37,11 @@ ITEM_BOOKKEEPING = frozenset({"agent_message", "compaction", "context_compaction
 SHELL_CALLS = frozenset({"exec_command", "shell", "shell_command", "local_shell", "container.exec"})
 ASKING_CALLS = {"request_user_input": "question", "request_permissions": "permission"}
 ERRORS = {"usage_limit_exceeded": Reason.LIMIT, "unauthorized": Reason.LOGIN}
-UUID_LENGTH = 36
+#: Where a turn begins and ends.
+EDGES = ("task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted")
+
+#: Of the keys of threads and turns, which are UUIDs: their length, where the version stands, and the time of version 7.
+UUID_LENGTH, VERSION, TIME = 36, slice(14, 15), 13
 
 
 def read_rollout(record: Record) -> Iterator[Event]:
@@ -89,6 +93,8 @@ def _role(p: dict[str, Any], source: object) -> Role:
 def _event(p: dict[str, Any], thread: str, at: float, record: Record) -> Iterator[Event]:
     turn, kind = word(p.get("turn_id")), word(p.get("type"))
     match kind:
+        case _ if kind in EDGES and _is_copied(turn, thread):
+            yield Event(Kind.END, thread, at, AFRESH, source=f"copied {kind}")
         case "task_started" | "turn_started":
             yield Event(Kind.PROMPT, thread, at, word=_began_by(p), turn=turn, source=kind)
         case "task_complete" | "turn_complete":
@@ -101,6 +107,11 @@ def _event(p: dict[str, Any], thread: str, at: float, record: Record) -> Iterato
             yield from _tokens(p, thread, at)
         case _:
             yield from _older_event(kind, p, thread, at, record)
+
+
+def _is_copied(turn: str, thread: str) -> bool:
+    """Tell whether a turn is older than its thread: a fork copied it. Such keys begin with their time."""
+    return turn[VERSION] == thread[VERSION] == "7" and turn[:TIME] < thread[:TIME]
 
 
 def _older_event(kind: str, p: dict[str, Any], thread: str, at: float, record: Record) -> Iterator[Event]:
