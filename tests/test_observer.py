@@ -369,7 +369,7 @@ def test_a_session_with_a_file_that_has_become_too_large_says_so_until_it_is_rea
 
 
 def test_what_is_invisible_of_older_versions_is_not_said_of_newer_ones(home):
-    versions = {"s1": "2.1.138", "s2": "2.1.139", "s3": None}
+    versions = {"s1": "2.1.119", "s2": "2.1.235", "s3": None}
     home.start(*(claude(100 + number) for number, _ in enumerate(versions)))
     for number, (session, version) in enumerate(versions.items()):
         path = f"claude/sessions/{100 + number}.json"

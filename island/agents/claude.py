@@ -1,6 +1,6 @@
 """Claude Code: one transcript per session, one live record per process.
 
-Since about 2.1.139 each process keeps `sessions/<pid>.json` up to date, which tells busy, idle and waiting at
+Since about 2.1.120 each process keeps `sessions/<pid>.json` up to date, which tells busy, idle and waiting at
 the edge; the transcript tells why, and everything about older versions.
 """
 
@@ -331,8 +331,9 @@ CLAUDE = Agent(
     tool=is_tool,
     role=role,
     single=True,
-    evidence=("live record per process (2.1.139 and newer)", "transcript", "processes"),
+    evidence=("live record per process (2.1.120 and newer)", "transcript", "processes"),
     blind=(
-        Before("2.1.139", "approvals are inferred, a compaction and Esc before the first token are invisible"),
+        Before("2.1.120", "approvals are inferred, a compaction and Esc before the first token are invisible"),
+        Before("2.1.235", "the question whether to trust a folder is invisible"),
     ),
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from island.agents.base import Agent, Shape, Source, moved_by
+from island.agents.base import Agent, Before, Shape, Source, moved_by
 from island.agents.reading import asks, decode, text_of, when, word
 from island.model import AFRESH, KEYLESS, Event, Kind, Process, Reason, Record, Role, Session
 
@@ -329,5 +329,8 @@ CODEX = Agent(
     resumes=resumes,
     call_variable="CODEX_TOOL_CALL_ID",
     evidence=("rollouts", "processes and their environment", "opened-by-a-terminal marks"),
-    blind=("an approval is inferred when a command has no process; approvals of other tools are invisible",),
+    blind=(
+        "an approval is inferred when a command has no process; approvals of other tools are invisible",
+        Before("0.101", "errors are invisible"),
+    ),
 )

@@ -134,7 +134,7 @@ HOOKS: Mapping[str, Hooks] = {
             Call("Stop", Means.STOP),
             Call("SubagentStop", Means.CHILD),
         ),
-        trust=RESTART, since="2.0.77",
+        trust=RESTART, since="2.0.50",
     ),
     "codex": Hooks(
         "hooks.json", Form.GROUPS, entry={"type": "command", "timeout": 5},
