@@ -320,6 +320,11 @@ class Process:
         """Name this process for good: pids are used again, a pid with its start time is not."""
         return f"{self.pid}:{self.created:.2f}"
 
+    def called(self, place: int = 0) -> str:
+        """Return the name of the program or script at a place of the command line, as any system writes paths."""
+        argument = self.cmdline[place] if place < len(self.cmdline) else ""
+        return argument.replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
+
 
 #: read(record) -> its events. Keeps no state, looks at no clock and no other file, never raises on
 #: what an agent could write except ValueError for what is not its format at all.

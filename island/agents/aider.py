@@ -138,14 +138,13 @@ HEADLESS = frozenset({"--message", "--msg", "-m", "--message-file", "-f", "--com
 
 def arguments(p: Process) -> tuple[str, ...] | None:
     """Return what Aider was started with; None if a process is not Aider. They may hold keys: they are told nowhere."""
-    names = [PurePath(a.replace("\\", "/")).name.removesuffix(".exe") for a in p.cmdline[:3]]
-    if names[:1] == ["aider"]:
+    if p.called() == "aider":
         return p.cmdline[1:]
-    if not names or "python" not in names[0].lower():
+    if "python" not in p.called().lower():
         return None
-    if names[1:2] == ["aider"]:
+    if p.called(1) == "aider":
         return p.cmdline[2:]
-    return p.cmdline[3:] if names[1:] == ["-m", "aider"] else None
+    return p.cmdline[3:] if p.cmdline[1:3] == ("-m", "aider") else None
 
 
 def owns(p: Process, session: Session) -> int:

@@ -295,8 +295,7 @@ SUBCOMMANDS = ("daemon", "bg-pty-host", "bg-spare", "agents", "stop", "logs", "a
 
 def is_main(p: Process) -> bool:
     """Tell whether a process is Claude Code itself, by the name of its program."""
-    program = next((PurePath(a).name for a in p.cmdline[:2] if PurePath(a).name in ("claude", "claude.exe")), "")
-    named = p.name in ("claude", "claude.exe") or (p.name == "node" and bool(program))
+    named = p.name in ("claude", "claude.exe") or (p.name == "node" and "claude" in (p.called(), p.called(1)))
     return named and not set(p.cmdline[1:3]) & set(SUBCOMMANDS)
 
 

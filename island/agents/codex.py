@@ -256,7 +256,7 @@ SHELLS = frozenset({"bash", "zsh", "sh"})
 
 def is_main(p: Process) -> bool:
     """Tell whether a process is Codex itself: server, terminal program or headless run, not its launcher."""
-    if not p.cmdline or PurePath(p.cmdline[0]).name.removesuffix(".exe") != "codex":
+    if p.called() != "codex":
         return False
     return "pid-update-loop" not in p.cmdline
 

@@ -231,8 +231,7 @@ OTHER_COMMANDS = frozenset({"help", "init", "login", "mcp", "plugin", "update", 
 
 def is_main(p: Process) -> bool:
     """Tell whether a process is Copilot itself: its own name is that of a thread."""
-    named = bool(p.cmdline) and PurePath(p.cmdline[0]).name.removesuffix(".exe") == "copilot"
-    return named and not OTHER_COMMANDS & set(p.cmdline[1:2])
+    return p.called() == "copilot" and not OTHER_COMMANDS & set(p.cmdline[1:2])
 
 
 def owns(p: Process, session: Session) -> int:

@@ -208,7 +208,7 @@ def command(p: Process) -> tuple[str, ...] | None:
     """Return the arguments of the command line agent; None if a process is something else."""
     slashed = [a.replace("\\", "/") for a in p.cmdline[:4]]
     script = next((i for i, a in enumerate(slashed) if SCRIPT.search(a)), 0)
-    if not script and PurePath(slashed[0] if slashed else "").name != "cursor-agent":
+    if not script and p.called() != "cursor-agent":
         return None
     arguments = p.cmdline[script + 1 :]
     return None if OTHER_COMMANDS & set(arguments[:1]) else arguments
@@ -216,9 +216,8 @@ def command(p: Process) -> tuple[str, ...] | None:
 
 def is_editor(p: Process) -> bool:
     """Tell whether a process is the editor itself: its many helpers say what they are, or run a script."""
-    program = PurePath(p.cmdline[0].replace("\\", "/")).name if p.cmdline else ""
     helps = any(a.startswith("--type=") or a.endswith((".js", ".mjs")) for a in p.cmdline[1:])
-    return program.removesuffix(".exe") in ("cursor", "Cursor") and not helps
+    return p.called() in ("cursor", "Cursor") and not helps
 
 
 def owns(p: Process, session: Session) -> int:

@@ -178,8 +178,7 @@ def home(environ: Mapping[str, str], user_home: str) -> str:
 
 def is_main(p: Process) -> bool:
     """Tell whether a process is Droid itself, and no service of it."""
-    program = PurePath(p.cmdline[0].replace("\\", "/")).name if p.cmdline else ""
-    return program in ("droid", "droid.exe") and not SERVICES & set(p.cmdline[1:2])
+    return p.called() == "droid" and not SERVICES & set(p.cmdline[1:2])
 
 
 def role(p: Process) -> Role | None:

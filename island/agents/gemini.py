@@ -265,13 +265,13 @@ OPENS = 30.0  # seconds from the start of a process until it opens a session: 0-
 
 def arguments(p: Process) -> tuple[str, ...] | None:
     """Return the arguments that the program was given; None if it is another program."""
-    names = [PurePath(a.replace("\\", "/")) for a in p.cmdline]
-    if names and names[0].name.removesuffix(".exe") == "gemini":
+    if p.called() == "gemini":
         return p.cmdline[1:]
     place = next((n for n, a in enumerate(p.cmdline[1:], 1) if not a.startswith("-")), 0)
-    if not place or names[0].name.removesuffix(".exe") not in ("node", "bun"):
+    if not place or p.called() not in ("node", "bun"):
         return None
-    ours = names[place].name in ("gemini", "gemini.js") or "@google/gemini-cli/" in str(names[place])
+    script = p.cmdline[place].replace("\\", "/")
+    ours = p.called(place) in ("gemini", "gemini.js") or "@google/gemini-cli/" in script
     return p.cmdline[place + 1 :] if ours else None
 
 

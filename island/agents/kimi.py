@@ -288,7 +288,7 @@ def _folders(record: Record, number: int) -> tuple[str, ...]:
 
 def product(p: Process) -> str:
     """Tell which of the two programs a process is. Both rename themselves, and lose their arguments by it."""
-    program, script = (PurePath(a).name.removesuffix(".exe") for a in (*p.cmdline, "", "")[:2])
+    program, script = p.called(), p.called(1)
     if "Kimi Code" in (p.name, program):
         return "cli"
     if program.startswith("python"):

@@ -278,8 +278,7 @@ LEVELS = frozenset({"DEBUG", "INFO", "WARN", "ERROR"})
 
 def command(p: Process) -> str | None:
     """Return which of OpenCode's commands a process is, "" for the terminal; None if it is not OpenCode."""
-    program = PurePath(p.cmdline[0].replace("\\", "/")).name.removesuffix(".exe") if p.cmdline else p.name
-    if program not in ("opencode", "opencode-cli"):
+    if (p.called() if p.cmdline else p.name) not in ("opencode", "opencode-cli"):
         return None
     return next((a for a in p.cmdline[1:] if not a.startswith("-") and a not in LEVELS), "")
 

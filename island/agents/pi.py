@@ -160,13 +160,11 @@ def home(environ: Mapping[str, str], user_home: str) -> str:
 
 def _arguments(p: Process) -> tuple[str, ...] | None:
     """Return what Pi was started with; None if it is another program. Soon after its start it wipes its arguments."""
-    paths = [argument.replace("\\", "/") for argument in p.cmdline]
-    for n, path in enumerate(paths[:2]):
-        if n == 1 and PurePath(paths[0]).name.removesuffix(".exe") not in ("node", "bun"):
-            return None
-        if PurePath(path).name.removesuffix(".exe") == "pi" or path.endswith("/pi-coding-agent/dist/cli.js"):
-            return p.cmdline[n + 1:]
-    return None
+    if p.called() == "pi":
+        return p.cmdline[1:]
+    script = p.cmdline[1].replace("\\", "/") if p.called() in ("node", "bun") and p.cmdline[1:] else ""
+    ours = p.called(1) == "pi" or script.endswith("/pi-coding-agent/dist/cli.js")
+    return p.cmdline[2:] if script and ours else None
 
 
 def is_main(p: Process) -> bool:

@@ -239,8 +239,7 @@ def home(environ: Mapping[str, str], user_home: str) -> str:
 def is_main(p: Process) -> bool:
     """Tell whether a process is Qwen Code itself: it runs as two or three, one below the other."""
     paths = [a.replace("\\", "/") for a in p.cmdline]
-    interpreted = PurePath(next(iter(paths), "")).name.removesuffix(".exe") in INTERPRETERS
-    scripts = [a for a in paths[1:] if not a.startswith("-")] if interpreted else paths
+    scripts = [a for a in paths[1:] if not a.startswith("-")] if p.called() in INTERPRETERS else paths
     arguments = scripts[1:2] if scripts and PROGRAM.search(scripts[0]) else None
     return arguments is not None and not SERVICES & set(arguments)
 

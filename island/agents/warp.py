@@ -95,10 +95,14 @@ WORKERS = frozenset({
 SHELLS = frozenset({"bash", "zsh", "fish", "sh", "dash", "nu", "pwsh", "powershell", "cmd"})
 
 
+def _is_app(p: Process) -> bool:
+    path = p.cmdline[0].replace("\\", "/").removesuffix(".exe") if p.cmdline else ""
+    return APP.search(path) is not None
+
+
 def program(p: Process) -> str:
     """Tell which of Warp's programs a process is: the app, the text interface (tui), or a headless run."""
-    path = p.cmdline[0].replace("\\", "/").removesuffix(".exe") if p.cmdline else ""
-    name, app = PurePath(path).name, APP.search(path) is not None
+    name, app = p.called(), _is_app(p)
     if p.cmdline[1:3] == ("agent", "run") and (app or name.partition("-")[0] == "oz"):
         return "run"
     if name.startswith("warp-tui"):
@@ -113,8 +117,7 @@ def owns(p: Process, session: Session) -> int:
 
 def is_tool(p: Process) -> bool:
     """Tell whether a process below Warp is more than a shell that waits."""
-    path = p.cmdline[0].replace("\\", "/").removesuffix(".exe") if p.cmdline else p.name
-    return PurePath(path).name.lstrip("-") not in SHELLS and not APP.search(path)
+    return (p.called() or p.name).lstrip("-") not in SHELLS and not _is_app(p)
 
 
 def role(p: Process) -> Role | None:
