@@ -9,21 +9,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from island.agents.base import UNMARKED, Agent
-from island.hooks.rows import MARK
+from island.calls import SLACK, told_by
 from island.model import HOOK, Event, Kind, Process, Role, Session, gone
 from island.runs import Run, note, processes
 from island.sessions import Sessions
-from island.sources.processes import CALL_VARIABLES, Change, Table
+from island.sources.processes import Change, Table
 from island.view import ASKS, View, view
-
-#: Records and marks may be this much older than the process that made them: file times are coarse.
-SLACK = 1.0
 
 #: Records older than this at first sight, and no process that could have written them: nobody runs it.
 OLD = 10.0
-
-#: Begins the key of the process of a call.
-CALL = "process:"
 
 #: A launcher has started the program itself within so many seconds: up to 3 were measured, under load.
 LAUNCH = 10.0
@@ -242,7 +236,8 @@ class Bindings:
         self._note_asks(agent, self._sessions.of(agent, session.id))
         v = view(self._sessions.of(agent, session.id))
         if v.owner and v.gone is None and v.owner.key.isdecimal() and not self._table.foreign(v.owner.text):
-            self._note_tools(agent, v, now)
+            for event in told_by(agent, v, list(self._table.below(int(v.owner.key))), now):
+                self._sessions.join(agent, event)
 
     def _unbound_since(self, session: Session, v: View) -> float:
         """Return the moment for whose process is to be looked; 0 if the process is known."""
@@ -332,37 +327,6 @@ class Bindings:
             if v.last is None or v.over:
                 self._sessions.join(agent, gone(ident, now, pid, "left", "another session"))
 
-    def _note_tools(self, agent: Agent, v: View, now: float) -> None:
-        """Note whether tool processes run below an owner, and which call each of them belongs to."""
-        owner = int(v.owner.key) if v.owner else 0
-        below, ident = list(self._table.below(owner)), v.session.id
-        held = v.session.get(Kind.ALONE)
-        tools = [p for p in self._in_turn(v, list(_of_no_hook(below))) if agent.tool(p)]
-        said = "no" if tools else "yes"
-        if held is None or held.word != said:
-            at = now if held else max([0.0, *(min(p.created, now) for p in tools)])
-            since = held.at if held and said == "yes" else -1
-            self._sessions.join(agent, Event(Kind.ALONE, ident, at, word=said, number=since, source="process"))
-        for span in v.open("escalation", "tool"):
-            process = next((p for p in below if runs(p, span)), None)
-            key = f"{CALL}{span.key}"
-            if process and v.session.get(Kind.OPENED, key) is None:
-                at = max(process.created, span.at)
-                begun = Event(Kind.OPENED, ident, at, key, "process", text=str(process.pid), source="process")
-                self._sessions.join(agent, begun)
-        for p in below if agent.nameless else ():
-            if agent.tool(p) and may_be_called(p, v):
-                begun = Event(Kind.OPENED, ident, p.created, f"command:{p.pid}", "command", text=str(p.pid),
-                              source="process")
-                self._sessions.join(agent, begun)
-
-    def _in_turn(self, v: View, below: Iterable[Process]) -> list[Process]:
-        """Leave out what a record says was left to run, with what runs below it."""
-        left = [int(e.text) for e in v.open("process") if e.text.isdecimal() and not e.key.startswith(CALL)]
-        apart = {*left, *(p.pid for pid in left for p in self._table.below(pid))}
-        return [p for p in below if p.pid not in apart]
-
-
 def _single(agent: Agent, p: Process) -> bool:
     return agent.single and not agent.several(p)
 
@@ -375,24 +339,3 @@ def is_child(session: Session) -> bool:
 def was_there(p: Process, at: float, now: float) -> bool:
     """Tell whether a process had started by then. One that starts in the future tells of a clock set back."""
     return p.created <= at + SLACK or p.created > now + SLACK
-
-
-def may_be_called(p: Process, v: View) -> bool:
-    """Tell whether a process may be a call of the newest turn: it began since, and in the same folder."""
-    cwd = v.session.fact("cwd")
-    return v.prompt is not None and p.created >= v.prompt.at and (not cwd or not p.cwd or p.cwd == cwd)
-
-
-def _of_no_hook(below: list[Process]) -> Iterable[Process]:
-    """Leave out island's own hooks: they are no tools, and must not answer the dialog that they tell of."""
-    hooks = {p.pid for p in below if any(MARK in a for a in p.cmdline)}
-    return (p for p in below if not {p.pid, p.ppid} & hooks)
-
-
-def runs(p: Process, span: Event) -> bool:
-    """Tell whether a process is that of a call: by its environment, else by the command in its arguments."""
-    calls = [call for name in CALL_VARIABLES if (call := (p.environ or {}).get(name))]
-    if calls:
-        return span.key in calls
-    started_since = p.created >= span.at - SLACK
-    return bool(span.text) and started_since and any(span.text in argument for argument in p.cmdline)

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from island.bindings import runs
+from island.calls import runs
 from island.look import matters
 from island.model import Event, Kind, Process
 from island.sources import processes as module

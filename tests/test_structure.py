@@ -25,6 +25,7 @@ LAYERS = (
     ("settings",),
     ("sequence", "sessions"),
     ("hooks", "sources"),
+    ("calls",),
     ("bindings",),
     ("observer",),
     ("store",),
