@@ -123,6 +123,20 @@ def test_the_words_import_nothing_of_island():
     assert list(own(ast.walk(tree("model")))) == []
 
 
+#: What is there on Linux alone, and the modules from which island starts on other systems.
+LINUX = {"dbus_fast", "Xlib"}
+ELSEWHERE = {"desktop.portable", "desktop.darwin", "desktop.win32", "tray.pystray_backend", "tray.darwin", "tray.win32"}
+
+
+def test_elsewhere_island_starts_without_what_only_linux_has():
+    reached, wave = set(), [m for m in MODULES if m in ELSEWHERE or m.split(".")[0] in ("__main__", "cli")]
+    while wave:
+        if (module := wave.pop()) not in reached:
+            reached.add(module)
+            wave += [m for m in own(at_start(module)) if m]
+    assert {m for m in reached for name, _ in imported(at_start(m)) if name.partition(".")[0] in LINUX} == set()
+
+
 # -- the pure part -----------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from island.desktop.bus import BusError, Peer, ask
 from island.desktop.programs import ProgramError, local_socket, run
 from island.sources.terminals import Place
 
@@ -121,10 +120,20 @@ def _front_wezterm(tab: Tab) -> bool:
 # -- Konsole, by D-Bus --------------------------------------------------------------------------------------
 
 
+def _by_bus(service: str, path: str, interface: str, member: str, signature: str, *body: Any) -> list[Any]:
+    """Ask a service of the session bus. Raise NoTabError if it does not answer."""
+    from island.desktop.bus import BusError, Peer, ask  # noqa: PLC0415 - its library is there on Linux alone
+
+    try:
+        return ask(Peer(service, path, interface), member, signature, *body)
+    except BusError as error:
+        raise NoTabError(str(error)) from error
+
+
 def _konsole(tab: Tab, kind: str, member: str, signature: str = "", *body: Any) -> list[Any]:
     service = _variable(tab, "KONSOLE_DBUS_SERVICE", "Konsole is not on the session bus")
     path = _variable(tab, f"KONSOLE_DBUS_{kind.upper()}", "Konsole did not name its tab")
-    return ask(Peer(service, path, f"org.kde.konsole.{kind}"), member, signature, *body)
+    return _by_bus(service, path, f"org.kde.konsole.{kind}", member, signature, *body)
 
 
 def _konsole_session(tab: Tab) -> int:
@@ -152,10 +161,10 @@ def _front_konsole(tab: Tab) -> bool:
 def _select_gnome_terminal(tab: Tab) -> None:
     screen = _variable(tab, "GNOME_TERMINAL_SCREEN", "GNOME Terminal did not name its tab")
     ident = screen.rpartition("/")[2].replace("_", "-")
-    search = Peer("org.gnome.Terminal", "/org/gnome/Terminal/SearchProvider", "org.gnome.Shell.SearchProvider2")
+    search = ("org.gnome.Terminal", "/org/gnome/Terminal/SearchProvider", "org.gnome.Shell.SearchProvider2")
     try:
-        ask(search, "ActivateResult", "sasu", ident, [], 0)
-    except BusError:
+        _by_bus(*search, "ActivateResult", "sasu", ident, [], 0)
+    except NoTabError:
         raise NoTabError("GNOME Terminal lets nobody choose a tab unless shell-integration-enabled is set") from None
 
 
@@ -234,7 +243,7 @@ def select(terminal: Terminal, tab: Tab) -> str:
         return "it lets no program choose among its tabs"
     try:
         terminal.select(tab)
-    except (NoTabError, ProgramError, BusError, OSError) as error:
+    except (NoTabError, ProgramError, OSError) as error:
         return str(error)
     except FOREIGN:
         return f"{terminal.names[0]} answers what island does not know"
@@ -245,5 +254,5 @@ def in_front(terminal: Terminal, tab: Tab) -> bool:
     """Tell whether a tab is surely in front of its window."""
     try:
         return terminal.front is not None and terminal.front(tab)
-    except (NoTabError, ProgramError, BusError, OSError, *FOREIGN):
+    except (NoTabError, ProgramError, OSError, *FOREIGN):
         return False
