@@ -77,10 +77,14 @@ class Instance:
 
 
 if sys.platform == "win32":
+    import ctypes
     import msvcrt
 
     def _lock(file: int) -> None:
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        """Lock the first byte. msvcrt.locking would do the same, but not every C library then says what is wrong."""
+        system = ctypes.WinDLL("kernel32", use_last_error=True)
+        if not system.LockFile(ctypes.c_void_p(msvcrt.get_osfhandle(file)), 0, 0, 1, 0):
+            raise ctypes.WinError(ctypes.get_last_error())
 else:
     import fcntl
 
