@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TextIO
 
 from island import __version__
 
@@ -50,7 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without our signs must not end the program
+            # A terminal without our signs must not end the program.
+            stream.reconfigure(encoding=_encoding(stream), errors="replace")
     try:
         return _run(argv)
     except KeyboardInterrupt:
@@ -64,6 +66,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         sys.stderr.write(f"island: the output could not be written: {error.strerror}\n")
         return 2
+
+
+def _encoding(stream: TextIO, platform: str = sys.platform) -> str | None:
+    """Return how an output is written, None if it stays as it is.
+
+    On Windows a file and a pipe would get the code page of the country: the signs are lost, and `island config >
+    config.toml` is no file of settings. What reads them (prompts, bars, island itself) takes UTF-8.
+    """
+    asked = os.environ.get("PYTHONIOENCODING") or stream.isatty()
+    return "utf-8" if platform == "win32" and not asked else None
 
 
 def _drop_output() -> None:

@@ -1,0 +1,78 @@
+"""What is different on Windows: encodings, folders, locks, the registry. Much of it can be tried anywhere."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import island.__main__ as start
+
+on_windows = pytest.mark.skipif(sys.platform != "win32", reason="the real program on Windows, or under Wine")
+
+
+# -- anywhere ----------------------------------------------------------------------------------------------------
+
+
+class Console(io.TextIOWrapper):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("kind", "asked", "encoding"), [
+    (io.TextIOWrapper, "", "utf-8"), (Console, "", None), (io.TextIOWrapper, "cp850", None),
+])
+def test_what_is_written_for_others_is_utf8(monkeypatch, kind, asked, encoding):
+    monkeypatch.setenv("PYTHONIOENCODING", asked)
+    with kind(io.BytesIO(), encoding="cp1252") as stream:
+        assert start._encoding(stream, "win32") == encoding
+        assert start._encoding(stream, "linux") is None
+
+
+def test_an_output_that_keeps_its_encoding_takes_signs_that_this_lacks(monkeypatch, capsys):
+    monkeypatch.setattr(start, "_encoding", lambda _: None)
+    with io.TextIOWrapper(io.BytesIO(), encoding="cp1252", write_through=True) as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert start.main(["autostart", "status"]) == 0
+        print("◆", file=stream)
+        assert stream.buffer.getvalue().strip().endswith(b"?")
+
+
+# -- the real program ----------------------------------------------------------------------------------------------
+
+
+def island(*arguments, environ=None, **options):
+    return subprocess.run([sys.executable, "-m", "island", *arguments], env={**os.environ, **(environ or {})},
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False, **options)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A home with one session of Claude Code in it that works."""
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("WIN_PD_OVERRIDE_LOCAL_APPDATA", str(tmp_path / "state"))
+    folder = tmp_path / ".claude" / "projects" / "C--Users-dev-app"
+    folder.mkdir(parents=True)
+    prompt = {"type": "user", "uuid": "u1", "promptId": "p1", "sessionId": "s1", "cwd": "C:\\Users\\dev\\app",
+              "timestamp": datetime.now(UTC).isoformat(), "message": {"role": "user", "content": "x"}}
+    (folder / "s1.jsonl").write_text(json.dumps(prompt) + "\n")
+    return tmp_path
+
+
+@on_windows
+def test_a_session_is_seen_with_the_name_of_its_folder(home):
+    said = island("status", "--json")
+    (row,) = json.loads(said.stdout)["sessions"]
+    assert (row["project"], row["state"], said.stderr) == ("app", "working", b"")
+
+
+@on_windows
+@pytest.mark.parametrize("environ", [{}, {"PYTHONIOENCODING": "cp1252"}])
+def test_the_signs_are_told_or_replaced(home, environ):
+    said = island("status", environ=environ)
+    assert said.returncode == 0
+    assert ("►".encode() in said.stdout) is (not environ)
