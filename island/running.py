@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mappin
 from dataclasses import replace
 from glob import has_magic
 from itertools import takewhile
+from pathlib import PurePath
 from typing import Any
 
 from island.agents import AGENTS
@@ -216,6 +217,7 @@ class Running:
     # -- what the watch asks --------------------------------------------------------------------------------
 
     def _roots(self) -> Iterable[Root]:
+        """Yield the folders to watch, written as the sweep writes them: or one file would be followed by two names."""
         for agent in self.observer.sessions.agents.values():
             for source in agent.sources:
                 if source.project:
@@ -226,8 +228,8 @@ class Running:
                 named = list(takewhile(lambda part: not has_magic(part), folders))
                 # A file with a full name needs but its own folder; what lies below that may be huge.
                 exact = named == folders and not has_magic(source.pattern)
-                yield Root("/".join([self.where[agent.name], *named]), deep=not exact)
-        yield from (Root(f"{self.where[HOME]}/{name}") for name in STATUS if HOME in self.where)
+                yield Root(str(PurePath(self.where[agent.name], *named)), deep=not exact)
+        yield from (Root(str(PurePath(self.where[HOME], name))) for name in STATUS if HOME in self.where)
 
     def _hot(self) -> set[str]:
         return self.observer.hot()  # another one, perhaps, than at the last look

@@ -24,6 +24,7 @@ import pytest
 
 from island.agents import AGENTS
 from island.cli import tray
+from island.hooks.records import HOME
 from island.look import homes, look_once
 from island.model import Row, Snapshot, State
 from island.notices import Notice, Withdraw
@@ -664,3 +665,12 @@ def test_the_agents_own_variables_move_their_homes():
     assert (moved["claude"], moved["codex"]) == ("/one", "/two")
     assert homes({})["codex"] == f"{Path.home()}/.codex"
     assert homes({"CODEX_HOME": ""})["codex"] == f"{Path.home()}/.codex"
+
+
+@pytest.mark.parametrize("written", ["{}/", "{}/.", "{}//"])
+def test_a_file_has_one_name_however_its_agents_folder_is_written(tmp_path, written):
+    """Or it would be followed twice: as the sweep names it, and as the watcher does."""
+    home = written.format(tmp_path / "agent")
+    program = Running(lambda *_: None, {**dict.fromkeys(AGENTS, home), HOME: home})
+    assert {str(tmp_path / "agent" / name) for name in ("projects", "claude")} <= {r.path for r in program._roots()}
+    assert [r.path for r in program._roots() if r.path != str(Path(r.path))] == []
