@@ -22,7 +22,7 @@ class LockError(Exception):
 
 def lock_path() -> Path:
     """Return where the lock lies: in the state folder, which is the same for every kind of login."""
-    return platformdirs.user_state_path("island") / "lock"
+    return platformdirs.user_state_path("island", appauthor=False) / "lock"
 
 
 def runs() -> bool:

@@ -94,7 +94,7 @@ T = TypeVar("T")
 
 def state_path(name: str) -> Path:
     """Return where a file of island's own state lies: "quiet.json", what was silenced, or "seen.json"."""
-    return platformdirs.user_state_path("island") / name
+    return platformdirs.user_state_path("island", appauthor=False) / name
 
 
 def load_hush(path: Path | None = None) -> tuple[Hush, str]:

@@ -8,9 +8,14 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import platformdirs
 import pytest
+from platformdirs.windows import Windows
 
 import island.__main__ as start
+from island.hooks.command import folder as hooks_folder
+from island.instance import lock_path
+from island.store import settings_path, state_path
 
 on_windows = pytest.mark.skipif(sys.platform != "win32", reason="the real program on Windows, or under Wine")
 
@@ -40,6 +45,19 @@ def test_an_output_that_keeps_its_encoding_takes_signs_that_this_lacks(monkeypat
         assert start.main(["autostart", "status"]) == 0
         print("◆", file=stream)
         assert stream.buffer.getvalue().strip().endswith(b"?")
+
+
+def test_all_that_island_keeps_lies_in_one_folder(monkeypatch):
+    class Platform(Windows):
+        @property
+        def user_data_dir(self):
+            return self._append_parts("C:\\Local")
+
+        user_config_dir = user_state_dir = user_data_dir
+
+    monkeypatch.setattr(platformdirs, "PlatformDirs", Platform)
+    kept = [lock_path(), state_path("seen.json"), settings_path(), hooks_folder()]
+    assert {path.parent for path in kept} == {Path("C:\\Local", "island")}
 
 
 # -- the real program ----------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ PATIENCE = 10.0
 
 def folder() -> Path:
     """Return where hook status files lie: one folder for each agent, one file for each session."""
-    return platformdirs.user_state_path("island") / "hooks"
+    return platformdirs.user_state_path("island", appauthor=False) / "hooks"
 
 
 def source() -> bytes:
