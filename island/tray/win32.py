@@ -6,6 +6,7 @@ Must not be imported elsewhere than on Windows.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -14,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pystray
+from PIL import IcoImagePlugin  # noqa: F401 - else to save an icon, all formats are loaded
 from pystray._util import win32
 
 from island.tray.face import Face
@@ -28,7 +30,15 @@ WM_WORK = 0x8001  # our own, from the range that Windows leaves to applications
 SM_CXSMICON = 49
 PER_MONITOR_AWARE_V2 = -4
 
+WM_CLOSE, WM_QUERYENDSESSION, WM_ENDSESSION = 0x0010, 0x0011, 0x0016
+CTRL_C, CTRL_BREAK = 0, 1
+
+#: Seconds that the system grants a program whose console is closed, less a little.
+LAST = 4.0
+
 user32: Any = ctypes.WinDLL("user32")  # type: ignore[attr-defined,unused-ignore]
+kernel32: Any = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined,unused-ignore]
+told: Any = ctypes.WINFUNCTYPE(ctypes.c_int, ctypes.c_uint)  # type: ignore[attr-defined,unused-ignore]
 
 
 class Icon(pystray.Icon):  # type: ignore[misc]
@@ -39,13 +49,31 @@ class Icon(pystray.Icon):  # type: ignore[misc]
         self._menu_open = False
         self._handles: dict[tuple[Face, int, int], Any] = {}
         super().__init__(*args, **options)
-        self._message_handlers[WM_WORK] = self._on_work
+        self._message_handlers |= {
+            WM_WORK: self._on_work, WM_CLOSE: lambda *_: self.stop(),
+            # What pystray answers to messages that it does not know would forbid the user to log off.
+            WM_QUERYENDSESSION: lambda *_: True, WM_ENDSESSION: lambda ends, _: ends and self.stop(),
+        }
 
     def run(self, setup: Callable[[Any], None]) -> None:
-        """Show the icon until it is stopped."""
+        """Show the icon until it is stopped, or its console says that it should be."""
         # Before the first window, or the menu is blurred on every screen that is not at 100 %.
         user32.SetProcessDpiAwarenessContext(ctypes.c_void_p(PER_MONITOR_AWARE_V2))
-        super().run(setup)
+        # Python would raise KeyboardInterrupt in whatever runs just now, and pystray would log it and go on.
+        from_console = told(self._on_console)
+        kernel32.SetConsoleCtrlHandler(from_console, True)
+        try:
+            super().run(setup)
+        finally:
+            kernel32.SetConsoleCtrlHandler(from_console, False)
+
+    def _on_console(self, event: int) -> int:
+        """End, as Ctrl-C or the end of the console says. The system calls this in a thread of its own."""
+        self.post(self.stop)  # it may not run yet
+        self.stop()  # its menu may be open
+        if event not in (CTRL_C, CTRL_BREAK):  # the system ends the program as soon as this returns
+            threading.main_thread().join(LAST)
+        return 1
 
     def post(self, act: Callable[[], None]) -> None:
         """Call `act` in the thread of the message loop, from any thread, once no menu is open."""
@@ -64,6 +92,10 @@ class Icon(pystray.Icon):  # type: ignore[misc]
         finally:
             self._menu_open = False
             self._on_work()
+
+    def _on_stop(self, wparam: int, lparam: int) -> None:
+        user32.EndMenu()  # else its loop goes on, for as long as the user leaves it open
+        super()._on_stop(wparam, lparam)
 
     def _assert_icon_handle(self) -> None:
         face, badge = self._icon

@@ -194,6 +194,9 @@ class WindowsIcon(Icon):
         self.menus.append(lparam)
         self.in_menu()
 
+    def _on_stop(self, wparam, lparam):
+        self.menus.append("stopped")
+
     def in_menu(self):
         pass
 
@@ -206,8 +209,10 @@ def windows(monkeypatch):
         LoadImage=lambda *image: calls.append(image) or f"handle {len(calls)}")
     user32 = SimpleNamespace(
         size=16, GetDpiForSystem=lambda: 96, GetSystemMetricsForDpi=lambda *_: user32.size,
-        SetProcessDpiAwarenessContext=lambda _: None)
-    monkeypatch.setattr(ctypes, "WinDLL", lambda _: user32, raising=False)
+        SetProcessDpiAwarenessContext=lambda _: None, EndMenu=lambda: calls.append("menu ended"))
+    kernel32 = SimpleNamespace(SetConsoleCtrlHandler=lambda act, on: calls.append((act, on)))
+    monkeypatch.setattr(ctypes, "WinDLL", {"user32": user32, "kernel32": kernel32}.get, raising=False)
+    monkeypatch.setattr(ctypes, "WINFUNCTYPE", lambda *_: lambda act: act, raising=False)
     module = fresh(monkeypatch, "island.tray.win32", {
         "pystray": {"Icon": WindowsIcon, "Menu": Menu, "MenuItem": MenuItem},
         "pystray._util": {"win32": native},
@@ -238,6 +243,36 @@ def test_both_buttons_open_the_menu_and_nothing_changes_under_it(windows):
     icon._on_notify(0, windows.module.WM_LBUTTONUP)
     assert icon.menus == [windows.module.WM_RBUTTONUP]
     assert done == ["before there is a window", "first"]
+
+
+@pytest.mark.parametrize("event", ["CTRL_C", "CTRL_BREAK"])
+def test_ctrl_c_ends_it_whether_it_waits_has_its_menu_open_or_does_not_run_yet(windows, event):
+    icon, stops = windows.module.Icon("island"), []
+    icon.stop, icon._running = lambda: stops.append(event), False
+    icon.run(lambda _: None)
+    (act, on), (same, off) = windows.calls
+    assert (on, off, same) == (True, False, act)
+    assert act(getattr(windows.module, event)) == 1
+    icon._on_work()
+    assert stops == [event, event]
+
+
+def test_its_end_closes_its_menu_first(windows):
+    icon = windows.module.Icon("island")
+    icon._on_stop(0, 0)
+    assert (windows.calls, icon.menus) == (["menu ended"], ["stopped"])
+
+
+def test_the_user_may_log_off_and_who_asks_it_to_close_is_obeyed(windows):
+    icon, stops = windows.module.Icon("island"), []
+    icon.stop = lambda: stops.append("stopped")
+    answers = icon._message_handlers
+    assert answers[windows.module.WM_QUERYENDSESSION](0, 0)
+    answers[windows.module.WM_ENDSESSION](0, 0)  # somebody else forbade it
+    assert stops == []
+    answers[windows.module.WM_ENDSESSION](1, 0)
+    answers[windows.module.WM_CLOSE](0, 0)
+    assert stops == ["stopped", "stopped"]
 
 
 def test_windows_handles_are_loaded_once_for_each_face_and_size(windows):
