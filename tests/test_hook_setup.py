@@ -22,8 +22,6 @@ from island.model import HOOK, Event, Kind
 from island.observer import Observer
 from island.scene import RecordedTable
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="hooks are not set up there yet")
-
 JSON = [name for name, row in HOOKS.items() if row.form in (Form.GROUPS, Form.ENTRIES)]
 
 
@@ -196,7 +194,7 @@ def test_tables_that_cannot_be_read_are_refused(text, wrong):
 
 
 def test_the_plugin_of_opencode_asks_for_its_events_alone():
-    text = added(HOOKS["opencode"], "", lambda _: "/home/dev/it's mine/island/hooks/hook.sh")
+    text = added(HOOKS["opencode"], "", lambda _: '["/home/dev/it\'s mine/island/hooks/hook.sh"]')
     assert "HOOK" not in text
     assert "EVENT_NAMES" not in text
     assert all(f'"{call.event}"' in text for call in HOOKS["opencode"].calls)
@@ -205,13 +203,15 @@ def test_the_plugin_of_opencode_asks_for_its_events_alone():
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def home(tmp_path, monkeypatch):
+@pytest.fixture(params=["win32"] if sys.platform == "win32" else ["linux", "win32"])
+def home(request, tmp_path, monkeypatch):
+    monkeypatch.setattr(Setup, "PLATFORM", request.param)
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "FACTORY_HOME_OVERRIDE", "KIMI_CODE_HOME"):
         monkeypatch.delenv(name, raising=False)
     for folder in (".claude", ".codex", ".copilot", ".factory", ".kimi-code"):
         (tmp_path / folder).mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
     monkeypatch.setattr(command, "folder", lambda: tmp_path / "state" / "island" / "hooks")
     return tmp_path
 
@@ -261,6 +261,7 @@ def test_a_file_made_by_island_stays_if_others_wrote_into_it(home):
     assert json.loads(path.read_text()) == {"hooks": {"SessionStart": [{"hooks": []}]}}
 
 
+@pytest.mark.posix("links and modes")
 def test_a_link_stays_a_link_and_a_mode_a_mode(home):
     real = home / "dotfiles.json"
     real.write_text("{}")
@@ -274,6 +275,7 @@ def test_a_link_stays_a_link_and_a_mode_a_mode(home):
     assert real.read_text() == "{}"
 
 
+@pytest.mark.posix("modes")
 def test_what_was_there_is_kept_for_its_owner_alone(home):
     (home / ".kimi-code/config.toml").write_text('key = "a secret"\n')
     main(["hooks", "install", "kimi", "--yes"])
@@ -370,7 +372,7 @@ def test_status_tells_what_stands_there(home, capsys):
     one, two = capsys.readouterr().out.splitlines()
     assert " installed " in one
     assert "not installed" in two
-    (command.folder() / command.NAME).unlink()
+    Setup().command.unlink()
     main(["hooks", "status", "claude"])
     assert "the command is gone" in capsys.readouterr().out
     main(["hooks", "install", "claude", "--yes"])
@@ -381,6 +383,39 @@ def test_status_tells_what_stands_there(home, capsys):
 def test_an_unknown_agent_is_refused(home, capsys):
     assert main(["hooks", "install", "claude", "nobody"]) == 2
     assert "no hooks for nobody" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("agent", ["cursor", "droid"])
+def test_on_windows_an_agent_is_refused_of_which_it_is_not_known_how_it_runs_hooks(monkeypatch, home, capsys, agent):
+    monkeypatch.setattr(Setup, "PLATFORM", "win32")
+    before = tree(home)
+    for action in ("status", "show", "install", "remove"):
+        assert main(["hooks", action, agent]) == 2
+        assert f"no hooks for {agent} here, as it is not known how it runs them" in capsys.readouterr().err
+    assert main(["hooks", "show"]) == 0
+    assert tree(home) == before
+
+
+def test_on_windows_a_path_that_no_shell_takes_is_named_and_nothing_is_written(monkeypatch, home, capsys):
+    monkeypatch.setattr(Setup, "PLATFORM", "win32")
+    monkeypatch.setattr(command, "folder", lambda: home / "R&D" / "island" / "hooks")
+    before = tree(home)
+    assert main(["hooks", "install", "codex", "--yes"]) == 2
+    assert "R&D" in capsys.readouterr().err
+    assert tree(home) == before
+    assert main(["hooks", "remove", "codex"]) == 0
+
+
+@pytest.mark.parametrize(("agent", "file"), [("claude", ".claude/settings.json"), ("kimi", ".kimi-code/config.toml")])
+def test_islands_entries_are_known_by_their_paths_on_every_platform(monkeypatch, home, agent, file):
+    assert main(["hooks", "install", agent, "--yes"]) == 0
+    text = (home / file).read_text()
+    (home / file).write_text(text.replace("/island/hooks/", r"\\island\\hooks\\"))
+    assert "another version" in Setup(os.environ, home).state(agent)
+    assert main(["hooks", "install", agent, "--yes"]) == 0
+    assert Setup(os.environ, home).state(agent) == Setup.PRESENT
+    assert main(["hooks", "remove", agent, "--yes"]) == 0
+    assert not (home / file).exists() or (home / file).read_text().strip("{} \n") == ""
 
 
 def test_an_agent_that_is_not_here_is_left_out_unless_it_is_named(home, capsys):
@@ -419,7 +454,7 @@ def test_the_doctor_sees_hooks_that_are_there_damaged_or_without_their_command(h
     main(["hooks", "install", "claude", "codex", "--yes"])
     assert {what: well for what, (well, _) in findings().items()} == {
         "hooks of Claude Code: installed": True, "hooks of Codex CLI: installed": True}
-    (command.folder() / command.NAME).unlink()
+    Setup().command.unlink()
     assert findings()["hooks of Codex CLI: installed, but the command is gone"] == (False, "island hooks install codex")
     (home / ".codex/hooks.json").write_text("{")
     assert any("line 1" in what and not well for what, (well, _) in findings().items())

@@ -179,7 +179,7 @@ def _agent(observer: Observer, agent: Agent, home: str) -> Finding:
 def _hooks(observer: Observer) -> Iterator[Finding]:
     """Yield how the hooks stand that were set up; that they are none is no fault."""
     setup, sessions = Setup(), observer.sessions
-    for name in setup.agents() if sys.platform != "win32" else ():
+    for name in setup.agents():
         try:
             state = setup.state(name)
         except SetupError as error:

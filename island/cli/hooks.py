@@ -8,7 +8,6 @@ import sys
 from typing import Any
 
 from island.agents import AGENTS
-from island.hooks.command import NAME
 from island.hooks.rows import HOOKS
 from island.hooks.setup import Plan, Setup, SetupError
 from island.look import look_once
@@ -38,10 +37,9 @@ def _for_agents(arguments: argparse.Namespace) -> int:
     known = setup.agents()
     unknown = [name for name in arguments.agents if name not in known]
     if unknown:
-        print(f"island: no hooks for {', '.join(map(safe, unknown))}; there are: {', '.join(known)}", file=sys.stderr)
-        return 2
-    if sys.platform == "win32":
-        print("island: hooks are not there for Windows yet; the agents' files tell what they can", file=sys.stderr)
+        why = " here, as it is not known how it runs them" if HOOKS.keys() & set(unknown) else ""
+        print(f"island: no hooks for {', '.join(map(safe, unknown))}{why}; there are: {', '.join(known)}",
+              file=sys.stderr)
         return 2
     agents = arguments.agents or [name for name in known if setup.is_here(name)]
     if not agents:
@@ -75,7 +73,7 @@ def _show(_: argparse.Namespace, setup: Setup, agent: str) -> int:
 def _install(arguments: argparse.Namespace, setup: Setup, agent: str) -> int:
     _refuse_old(agent)
     plan = setup.installing(agent)
-    if not plan.changes and (setup.where / NAME).exists():
+    if not plan.changes and setup.command.exists():
         print(f"{AGENTS[agent].label}: its hooks are installed")
         return 0
     if not _agreed(arguments, plan, "Install these hooks"):

@@ -16,7 +16,7 @@ from island.hooks.rows import MARK, Call, Form, Hooks
 
 STRANGE = "its hooks stand in a form that island does not know"
 
-Command = Callable[[str], str]  # the command line for an event
+Command = Callable[[str], str]  # the command line for an event; for a program, its words as JSON
 
 
 def added(row: Hooks, text: str, command: Command) -> str:
@@ -79,7 +79,12 @@ def _remove(row: Hooks, text: str) -> str:
 
 
 def _is_ours(row: Hooks, entry: object) -> bool:
-    return isinstance(entry, dict) and MARK in str(entry.get(row.command)).replace("\\", "/")
+    return isinstance(entry, dict) and _is_marked(str(entry.get(row.command)))
+
+
+def _is_marked(text: str) -> bool:
+    """Tell whether a text names island's command, by a path of any system, quoted or not."""
+    return MARK in re.sub(r"\\+", "/", text)
 
 
 def _entries(row: Hooks, held: Any) -> Iterator[tuple[str, Any]]:
@@ -100,7 +105,7 @@ def _entries(row: Hooks, held: Any) -> Iterator[tuple[str, Any]]:
 def _own(row: Hooks, command: Command) -> str:
     if row.text:
         names = json.dumps([call.event for call in _asked_for(row)])
-        return row.text.replace("EVENT_NAMES", names).replace("HOOK", json.dumps(command("")))
+        return row.text.replace("EVENT_NAMES", names).replace("HOOK", command(""))
     hooks = {call.event: [_item(row, call, command)] for call in _asked_for(row)}
     return json.dumps({**(row.head or {}), "hooks": hooks}, indent=2) + "\n"
 
@@ -180,4 +185,4 @@ def _add_tables(row: Hooks, text: str, command: Command) -> str:
 
 
 def _remove_tables(text: str) -> str:
-    return TABLE.sub(lambda found: "" if MARK in found.group() else found.group(), text)
+    return TABLE.sub(lambda found: "" if _is_marked(found.group()) else found.group(), text)

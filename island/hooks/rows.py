@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from island.agents.base import moved_by
 
-#: What the command lines of island's hooks hold, whatever folder the command lies in.
-MARK = "island/hooks/hook.sh"
+#: What the command lines of island's hooks hold, whatever folder the command lies in, and whichever it is.
+MARK = "island/hooks/hook."
 
 
 class Means(StrEnum):
@@ -61,14 +61,37 @@ class Form(StrEnum):
     OWN = "own"  # a file of island's own
 
 
+class Shell(StrEnum):
+    """What an agent runs a command line with."""
+
+    SH = "sh"
+    CMD = "cmd"
+    POWERSHELL = "powershell"
+    EITHER = "bash or powershell"
+    NONE = "none"  # it starts the program itself
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How an agent's row differs on Windows: the shell, and what else stands in an entry.
+
+    command: the key of the command, if it is another one there.
+    """
+
+    shell: Shell
+    entry: Mapping[str, object] = field(default_factory=dict)
+    command: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Hooks:
     """One agent's row.
 
     file: below the agent's home, or below `home` if its settings lie elsewhere; form: how it is written; entry: what
     stands in each entry beside the command, which goes to its key `command`; head: what a file needs that begins with
-    island; text: of a file that is a program, with HOOK for the command's path; trust: what the user must still do;
-    since: the oldest version that was seen to take it. Older ones may refuse the whole file for one unknown event.
+    island; text: of a file that is a program, with HOOK for the command's words; trust: what the user must still do;
+    since: the oldest version that was seen to take it. Older ones may refuse the whole file for one unknown event;
+    windows: what differs there, None if it is not known with which shell the agent runs its hooks there.
     """
 
     file: str
@@ -81,6 +104,8 @@ class Hooks:
     since: str = ""
     text: str = ""
     home: Callable[[Mapping[str, str], str], str] | None = None
+    windows: Windows | None = None
+    shell: Shell = Shell.SH
 
     def call(self, event: str, fields: Mapping[str, object]) -> Call | None:
         """Return which of the calls this is, if any."""
@@ -97,13 +122,15 @@ PLUGIN = """\
 import { spawn } from "node:child_process"
 
 const EVENTS = EVENT_NAMES
+const [PROGRAM, ...BEFORE] = HOOK
 
 export const Island = async () => ({
   event: async ({ event }) => {
     if (!EVENTS.includes(event.type)) return
     try {
       const env = { ...process.env, ISLAND_AT: (Date.now() / 1000).toFixed(3) }
-      const child = spawn("/bin/sh", [HOOK, "opencode", event.type], { env, stdio: ["pipe", "ignore", "ignore"] })
+      const stdio = ["pipe", "ignore", "ignore"]
+      const child = spawn(PROGRAM, [...BEFORE, "opencode", event.type], { env, stdio, windowsHide: true })
       child.on("error", () => {})
       child.stdin.on("error", () => {})
       child.stdin.end(JSON.stringify(event.properties))
@@ -135,6 +162,7 @@ HOOKS: Mapping[str, Hooks] = {
             Call("SubagentStop", Means.CHILD),
         ),
         trust=RESTART, since="2.0.50",
+        windows=Windows(Shell.EITHER),
     ),
     "codex": Hooks(
         "hooks.json", Form.GROUPS, entry={"type": "command", "timeout": 5},
@@ -144,6 +172,7 @@ HOOKS: Mapping[str, Hooks] = {
         ),
         trust='Codex runs no hook that you have not trusted: its next start says "Hooks need review"; look at them '
               'there, or choose "Trust all and continue"',
+        windows=Windows(Shell.CMD),
     ),
     "copilot": Hooks(
         "hooks/island.json", Form.OWN, entry={"type": "command", "timeoutSec": 5}, command="bash",
@@ -153,6 +182,7 @@ HOOKS: Mapping[str, Hooks] = {
             Call("errorOccurred", Means.RETRY, "true", "recoverable"),
         ),
         trust=RESTART,
+        windows=Windows(Shell.POWERSHELL, command="powershell"),
     ),
     "cursor": Hooks(
         "hooks.json", Form.ENTRIES, entry={}, head={"version": 1},
@@ -180,6 +210,7 @@ HOOKS: Mapping[str, Hooks] = {
             Call("AfterAgent", Means.STOP),
         ),
         trust=RESTART,
+        windows=Windows(Shell.POWERSHELL),
     ),
     "kimi": Hooks(
         "config.toml", Form.TABLES, entry={"timeout": 5}, home=moved_by("KIMI_CODE_HOME", ".kimi-code"),
@@ -188,6 +219,7 @@ HOOKS: Mapping[str, Hooks] = {
             Call("StopFailure", Means.FAILURE),
         ),
         trust=RESTART,
+        windows=Windows(Shell.CMD),
     ),
     "opencode": Hooks(
         "plugin/island.js", Form.OWN, entry={}, home=_opencode_settings, text=PLUGIN,
@@ -203,6 +235,7 @@ HOOKS: Mapping[str, Hooks] = {
             Call("session.idle", Means.STOP),
         ),
         trust=RESTART,
+        windows=Windows(Shell.NONE),
     ),
     "qwen": Hooks(
         "settings.json", Form.GROUPS, entry={"type": "command", "name": "island", "timeout": 5000},
@@ -216,5 +249,13 @@ HOOKS: Mapping[str, Hooks] = {
             Call("Notification", Means.FREE, "idle_prompt", "notification_type", told=True),
         ),
         trust=RESTART, since="0.15.6",
+        windows=Windows(Shell.POWERSHELL, {"shell": "powershell"}),
     ),
 }
+
+
+def rows(platform: str) -> Mapping[str, Hooks]:
+    """Return the rows as they are on a platform: on Windows, of those agents alone whose shell is known there."""
+    return HOOKS if platform != "win32" else {
+        name: replace(row, shell=w.shell, entry={**row.entry, **w.entry}, command=w.command or row.command)
+        for name, row in HOOKS.items() if (w := row.windows)}

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from island.agents import AGENTS
 from island.hooks import command
 from island.hooks.edit import added, complete, entries, removed
 from island.hooks.outline import TextError
-from island.hooks.rows import HOOKS
+from island.hooks.rows import rows
 
 
 class SetupError(Exception):
@@ -54,15 +55,18 @@ class Setup:
     """The hooks of all agents, for one user."""
 
     PRESENT, ABSENT = "installed", "not installed"
+    PLATFORM = sys.platform
 
     def __init__(self, environ: Mapping[str, str] = os.environ, home: Path | None = None,
                  where: Path | None = None) -> None:
         self._environ, self._home = environ, home or Path.home()
         self.where = where or command.folder()
+        self._rows = rows(self.PLATFORM)
+        self.command = self.where / (command.PYTHON if self.PLATFORM == "win32" else command.SCRIPT)
 
     def agents(self) -> list[str]:
-        """Return the agents that have hooks and that island knows."""
-        return [name for name in AGENTS if name in HOOKS]
+        """Return the agents that have hooks which island can set up here."""
+        return [name for name in AGENTS if name in self._rows]
 
     def is_here(self, agent: str) -> bool:
         """Tell whether the agent has been used here."""
@@ -70,21 +74,20 @@ class Setup:
 
     def path(self, agent: str) -> Path:
         """Return the file in which an agent's hooks are set up; behind a link, the file itself."""
-        path = self._folder(agent) / HOOKS[agent].file
+        path = self._folder(agent) / self._rows[agent].file
         return path.resolve() if path.is_symlink() else path
 
     def state(self, agent: str) -> str:
         """Return how the hooks of an agent stand: installed, partly, or not installed. Raise SetupError."""
-        row, held = HOOKS[agent], _text(self.path(agent))
+        row, held = self._rows[agent], _text(self.path(agent))
         with _told(self.path(agent)):
             if complete(row, held, self._line(agent)):
-                there = (self.where / command.NAME).exists()
-                return self.PRESENT if there else "installed, but the command is gone"
+                return self.PRESENT if self.command.exists() else "installed, but the command is gone"
             return "installed by another version" if entries(row, held) else self.ABSENT
 
     def installing(self, agent: str) -> Plan:
         """Plan to put hooks in. Raise SetupError if the file cannot be read."""
-        row, path = HOOKS[agent], self.path(agent)
+        row, path = self._rows[agent], self.path(agent)
         held = _text(path)
         with _told(path):
             same = complete(row, held, self._line(agent))
@@ -98,14 +101,14 @@ class Setup:
         if before is not None and note.get("after") == _digest(before) and self._is_kept(agent):
             return Plan(agent, path, before, _bytes(self._backup(agent)) if note["before"] else None)
         with _told(path):
-            after = removed(HOOKS[agent], _text(path)).encode()
+            after = removed(self._rows[agent], _text(path)).encode()
         made = note.get("before") == ""  # by island, and what is left of it says nothing
         return Plan(agent, path, before, None if before is None or (made and not after.strip(b" \t\r\n{}")) else after)
 
     def carry_out(self, plan: Plan, *, install: bool) -> None:
         """Write what was planned, after keeping what was there; the command lies in place first."""
         if install:
-            command.put(self.where)
+            command.put(self.where, self.command.name)
             self._keep(plan)
         if plan.changes:
             _write(plan.path, plan.after)
@@ -128,7 +131,7 @@ class Setup:
         elif _digest(plan.before) == self._note(plan.agent).get("after") and self._is_kept(plan.agent):
             original = _bytes(self._backup(plan.agent)) if self._note(plan.agent)["before"] else None
         else:
-            original = removed(HOOKS[plan.agent], plan.before.decode()).encode()
+            original = removed(self._rows[plan.agent], plan.before.decode()).encode()
         if original is not None:
             _write(self._backup(plan.agent), original, 0o600)
         note = {"file": str(plan.path), "before": _digest(original), "after": _digest(plan.after),
@@ -156,11 +159,14 @@ class Setup:
     # -- names ------------------------------------------------------------------------------------------------
 
     def _folder(self, agent: str) -> Path:
-        home = HOOKS[agent].home or AGENTS[agent].home
+        home = self._rows[agent].home or AGENTS[agent].home
         return Path(home(self._environ, str(self._home)))
 
     def _line(self, agent: str) -> command.Line:
-        return command.line(self.where / command.NAME, agent, HOOKS[agent])
+        try:
+            return command.line(self.command, agent, self._rows[agent])
+        except command.NoLineError as error:
+            raise SetupError(str(error)) from None
 
 
 @contextlib.contextmanager

@@ -49,11 +49,11 @@ class Icon(pystray.Icon):  # type: ignore[misc]
         self._menu_open = False
         self._handles: dict[tuple[Face, int, int], Any] = {}
         super().__init__(*args, **options)
-        self._message_handlers |= {
+        self._message_handlers.update({
             WM_WORK: self._on_work, WM_CLOSE: lambda *_: self.stop(),
             # What pystray answers to messages that it does not know would forbid the user to log off.
             WM_QUERYENDSESSION: lambda *_: True, WM_ENDSESSION: lambda ends, _: ends and self.stop(),
-        }
+        })
 
     def run(self, setup: Callable[[Any], None]) -> None:
         """Show the icon until it is stopped, or its console says that it should be."""
