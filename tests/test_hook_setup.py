@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import sys
 import tomllib
@@ -410,7 +411,7 @@ def test_on_windows_a_path_that_no_shell_takes_is_named_and_nothing_is_written(m
 def test_islands_entries_are_known_by_their_paths_on_every_platform(monkeypatch, home, agent, file):
     assert main(["hooks", "install", agent, "--yes"]) == 0
     text = (home / file).read_text()
-    (home / file).write_text(text.replace("/island/hooks/", r"\\island\\hooks\\"))
+    (home / file).write_text(re.sub(r"[/\\]+hooks[/\\]+hook\.", lambda _: r"\\hooks\\hook.old.", text))
     assert "another version" in Setup(os.environ, home).state(agent)
     assert main(["hooks", "install", agent, "--yes"]) == 0
     assert Setup(os.environ, home).state(agent) == Setup.PRESENT

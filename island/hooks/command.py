@@ -111,14 +111,17 @@ def _bare(words: list[str], shell: Shell) -> str:
 
 
 def short(path: str) -> str:
-    """Return the name without blanks that Windows has for most files; the same where it has none."""
-    if sys.platform != "win32":
-        return path
-    import ctypes  # noqa: PLC0415 - few paths have a blank
+    """Return a path with the name that Windows has for each part with blanks; as it is, where there is none."""
+    if sys.platform == "win32":
+        import ctypes  # noqa: PLC0415 - few paths have a blank
 
-    room = ctypes.create_unicode_buffer(len(path) + 1)
-    size = ctypes.WinDLL("kernel32").GetShortPathNameW(path, room, len(room))
-    return room.value if 0 < size < len(room) else path
+        room, found = ctypes.create_unicode_buffer(len(path) + 1), Path(path).anchor
+        for part in Path(path).parts[1:]:
+            found = str(Path(found, part))
+            if not BARE.fullmatch(part) and ctypes.WinDLL("kernel32").GetShortPathNameW(found, room, len(room)):
+                found = room.value
+        return found
+    return path
 
 
 def prune(where: Path | str, now: float) -> None:
