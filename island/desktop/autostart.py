@@ -10,6 +10,7 @@ import plistlib
 import re
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -62,9 +63,14 @@ class Autostart(Protocol):
 
 def program() -> list[str]:
     """Return the command that starts island without a console: the script of this installation, if it has one."""
-    folder = Path(sys.executable).parent
-    name = "island-tray.exe" if sys.platform == "win32" else "island"
-    return [str(folder / name)] if (folder / name).is_file() else [sys.executable, "-m", "island"]
+    python = Path(sys.executable)
+    if sys.platform == "win32":
+        scripts = [Path(folder, "island-tray.exe") for folder in (python.parent, sysconfig.get_path("scripts"))]
+        python = python.with_name("pythonw.exe")
+    else:
+        scripts = [python.with_name("island")]
+    found = next((script for script in scripts if script.is_file()), None)
+    return [str(found)] if found else [str(python if python.is_file() else sys.executable), "-m", "island"]
 
 
 def open_autostart() -> Autostart:

@@ -211,10 +211,22 @@ def test_each_platform_has_its_place(monkeypatch, tmp_path):
 
 
 def test_the_script_of_this_installation_is_started_where_there_is_one(monkeypatch, tmp_path):
+    monkeypatch.setattr(autostart.sys, "platform", "linux")
     monkeypatch.setattr(autostart.sys, "executable", str(tmp_path / "python"))
     assert program() == [str(tmp_path / "python"), "-m", "island"]
     (tmp_path / "island").touch()
     assert program() == [str(tmp_path / "island")]
+
+
+def test_on_windows_it_is_started_without_a_console(monkeypatch, tmp_path):
+    """Scripts lie beside the Python of an environment, and below that of the system."""
     monkeypatch.setattr(autostart.sys, "platform", "win32")
-    (tmp_path / "island-tray.exe").touch()
-    assert program() == [str(tmp_path / "island-tray.exe")]
+    monkeypatch.setattr(autostart.sys, "executable", str(tmp_path / "python.exe"))
+    monkeypatch.setattr(autostart.sysconfig, "get_path", {"scripts": str(tmp_path / "Scripts")}.get)
+    (tmp_path / "Scripts").mkdir()
+    assert program() == [str(tmp_path / "python.exe"), "-m", "island"]
+    (tmp_path / "pythonw.exe").touch()
+    assert program() == [str(tmp_path / "pythonw.exe"), "-m", "island"]
+    for folder in (tmp_path / "Scripts", tmp_path):
+        (folder / "island-tray.exe").touch()
+        assert program() == [str(folder / "island-tray.exe")]
