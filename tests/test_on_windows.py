@@ -7,14 +7,17 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import platformdirs
 import pytest
 from platformdirs.windows import Windows
 
 import island.__main__ as start
+from island.desktop import focus, spots
 from island.hooks.command import folder as hooks_folder
 from island.instance import lock_path
+from island.sources.terminals import Place, Window
 from island.store import settings_path, state_path
 
 on_windows = pytest.mark.skipif(sys.platform != "win32", reason="the real program on Windows, or under Wine")
@@ -58,6 +61,51 @@ def test_all_that_island_keeps_lies_in_one_folder(monkeypatch):
     monkeypatch.setattr(platformdirs, "PlatformDirs", Platform)
     kept = [lock_path(), state_path("seen.json"), settings_path(), hooks_folder()]
     assert {path.parent for path in kept} == {Path("C:\\Local", "island")}
+
+
+# -- terminals, of which Windows tells no names --------------------------------------------------------------------
+
+
+@pytest.fixture
+def tree(monkeypatch):
+    """Processes: those above, and the names of all. Below a console's first program lies its host."""
+    above, names = {}, {}
+    monkeypatch.setattr(spots, "ON_WINDOWS", True)
+    monkeypatch.setattr(spots, "place", lambda pid: Place(above=above.get(pid, ())))
+    monkeypatch.setattr(spots, "_environ", lambda _: {})
+    monkeypatch.setattr(spots, "_name", lambda pid: names.get(pid, ""))
+    monkeypatch.setattr(spots, "_children", lambda pid: [p for p, over in above.items() if over[:1] == (pid,)])
+
+    def add(pid, name, *over):
+        above[pid], names[pid] = over, name
+
+    return add
+
+
+def test_a_console_without_a_terminal_program_is_that_of_the_program_it_began_with(tree):
+    tree(2, "explorer.exe")
+    tree(3, "cmd.exe", 2)
+    tree(4, "conhost.exe", 3)
+    tree(5, "node.exe", 3, 2)
+    tree(6, "cmd.exe", 3, 2)  # in the same console
+    where = spots.spot(5)
+    assert (where.program, where.name) == (3, "cmd")
+    assert spots.lanes(where) == {where.tab.place.tty}
+    assert spots.spot(2).terminal is None
+
+
+def test_of_a_terminal_with_several_tabs_none_is_surely_in_front(tree):
+    tree(3, "WindowsTerminal.exe")
+    tree(4, "OpenConsole.exe", 3)
+    tree(5, "pwsh.exe", 3)
+    tree(6, "node.exe", 5, 3)
+    window = Window(1, 3, "pwsh")
+    windows = SimpleNamespace(of=lambda pid: [window] if pid == 3 else [])
+    assert focus.looked_at(6, window, windows)
+    tree(7, "OpenConsole.exe", 3)
+    tree(8, "cmd.exe", 3)
+    assert spots.lanes(spots.spot(6)) == {"", "8"}
+    assert not focus.looked_at(6, window, windows)
 
 
 # -- the real program ----------------------------------------------------------------------------------------------

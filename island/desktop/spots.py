@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -11,6 +12,10 @@ import psutil
 from island.desktop.tabs import BY_NAME, Tab, Terminal, known_as
 from island.desktop.windows import Windows
 from island.sources.terminals import UNREADABLE, Place, Window, place
+
+#: On Windows no program has a terminal by name, and what shows one are consoles, each with a host of its own.
+ON_WINDOWS = sys.platform == "win32"
+HOSTS = frozenset({"conhost", "openconsole"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ def spot(pid: int) -> Spot:
     above = [(parent, known_as(_name(parent))) for parent in where.above]
     number = next((i for i, (_, name) in enumerate(above) if name in BY_NAME), None)
     if number is None:
-        return Spot(tab)
+        return _in_console(tab)
     terminal = BY_NAME[above[number][1]]
     if terminal.editor:  # it is several processes of one name, of which the outermost has the windows
         run = takewhile(lambda parent: parent[1] in terminal.names, above[number:])
@@ -41,6 +46,17 @@ def spot(pid: int) -> Spot:
     else:
         program, name = above[number]
     return Spot(tab, program, name, terminal)
+
+
+def _in_console(tab: Tab) -> Spot:
+    """Return the console that a process is in, where no terminal program shows it: that of the program it began with.
+
+    Windows says of its window that it is that program's.
+    """
+    for pid in (tab.pid, *tab.place.above) if ON_WINDOWS else ():
+        if any(known_as(_name(child)) in HOSTS for child in _children(pid)):
+            return Spot(tab, pid, known_as(_name(pid)), BY_NAME["conhost"])
+    return Spot(tab)
 
 
 def _within_tmux(where: Place) -> Place:
@@ -63,6 +79,8 @@ def lanes(spot: Spot, window: int = 0) -> set[str]:
     What runs in one of them may make more, for its commands or as another program: these are not shown in this one.
     """
     own, found, wave = place(spot.program).tty, {spot.tab.place.tty}, _children(spot.program)
+    if ON_WINDOWS:
+        return found | _others(spot, wave)
     while wave:
         where = place(pid := wave.pop())
         if where.tty in ("", own):
@@ -70,6 +88,14 @@ def lanes(spot: Spot, window: int = 0) -> set[str]:
         elif not window or where.window in (0, window):
             found.add(where.tty)
     return found
+
+
+def _others(spot: Spot, shells: Iterable[int]) -> set[str]:
+    """Return a name for each other terminal that a program shows on Windows: each has a program of its own below it."""
+    mine = {spot.tab.pid, spot.program, *spot.tab.place.above}
+    if spot.terminal is None or HOSTS & {*spot.terminal.names}:
+        return set()  # all that runs in a console is in this one
+    return {str(pid) for pid in shells if pid not in mine and known_as(_name(pid)) not in HOSTS}
 
 
 def _children(pid: int) -> list[int]:

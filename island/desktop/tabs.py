@@ -221,9 +221,10 @@ TERMINALS: tuple[Terminal, ...] = (
     Terminal(("gnome-terminal-server", "gnome-terminal-"), _select_gnome_terminal, raises=True),
     Terminal(("iterm2",), _by_script(ITERM), raises=True),
     Terminal(("terminal",), _by_script(APPLE_TERMINAL), raises=True),
+    Terminal(("conhost", "openconsole")),
     Terminal((
         "alacritty", "contour", "cool-retro-term", "deepin-terminal", "foot", "footclient", "ghostty", "guake", "kgx",
-        "lxterminal", "mate-terminal", "mlterm", "ptyxis", "qterminal", "rio", "sakura", "st", "tabby",
+        "lxterminal", "mate-terminal", "mintty", "mlterm", "ptyxis", "qterminal", "rio", "sakura", "st", "tabby",
         "terminator", "terminology", "tilda", "tilix", "urxvt", "urxvtd", "rxvt", "warp", "windowsterminal", "wterm",
         "xfce4-terminal", "xterm", "uxterm", "zutty",
     )),

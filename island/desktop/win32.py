@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from island.sources.terminals import Window
+import psutil
+
+from island.sources.terminals import UNREADABLE, Window
 
 user32: Any = ctypes.WinDLL("user32")  # type: ignore[attr-defined,unused-ignore]
 kernel32: Any = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined,unused-ignore]
@@ -66,4 +68,13 @@ def _window(handle: int) -> Window:
     user32.GetWindowThreadProcessId(handle, ctypes.byref(pid))
     title = ctypes.create_unicode_buffer(LONGEST_TITLE)
     user32.GetWindowTextW(handle, title, LONGEST_TITLE)
-    return Window(handle, pid.value, title.value)
+    return Window(handle, _program(pid.value), title.value)
+
+
+def _program(pid: int) -> int:
+    """Return whose window it is. Of a console's, Windows names the program that it began with, Wine the host below it."""
+    try:
+        process = psutil.Process(pid)
+        return process.ppid() if process.name().casefold() == "conhost.exe" else pid
+    except UNREADABLE:
+        return pid
