@@ -179,6 +179,15 @@ def test_tables_stand_beside_those_of_others(text):
     assert removed(row, new).rstrip("\n") == text.rstrip("\n")
 
 
+def test_tables_are_found_though_an_editor_has_changed_the_ends_of_lines():
+    row = HOOKS["kimi"]
+    mixed = added(row, TOML.replace("\n", "\r\n"), line)
+    for text in (mixed, mixed.replace("\r\n", "\n").replace("\n", "\r\n")):
+        assert complete(row, text, line)
+        assert tomllib.loads(removed(row, text)) == tomllib.loads(TOML)
+        assert removed(row, text).replace("\r", "").rstrip("\n") == TOML.rstrip("\n")
+
+
 def test_tables_after_islands_stay():
     row = HOOKS["kimi"]
     new = added(row, TOML, line) + '\n[[hooks]]\nevent = "Stop"\ncommand = "later"\n\n[more]\nx = 1\n'

@@ -164,7 +164,7 @@ def _path_of_ours(row: Hooks, root: Node) -> list[Node]:
 # -- TOML ----------------------------------------------------------------------------------------------------------
 
 #: One table of hooks, from its head to the next or to the end.
-TABLE = re.compile(r"\n?^\[\[hooks\]\][ \t]*\n(?:(?!\[).*(?:\n|\Z))*", re.MULTILINE)
+TABLE = re.compile(r"(?:\r?\n)?^\[\[hooks\]\][ \t]*\r?\n(?:(?!\[).*(?:\n|\Z))*", re.MULTILINE)
 
 
 def _toml(text: str) -> dict[str, Any]:
