@@ -22,7 +22,7 @@ import orjson
 
 from island.agents.base import Query
 from island.model import Record
-from island.sources.files import Look, Stamp, stamp
+from island.sources.files import Look, Stamp, beginning, stamp
 
 #: What SQLite writes beside a database: a change there is a change of the database.
 LOG, JOURNAL = "-wal", "-journal"
@@ -84,12 +84,12 @@ class Database:
         return Look(fresh, error=self._wrong)
 
     def _read_sign(self) -> _Sign:
-        log, commits = stamp(self.path + LOG), _header(self.path + INDEX)
+        log, commits = stamp(self.path + LOG), beginning(self.path + INDEX, HEADER)
         return _Sign(stamp(self.path), log if log and (log.size or commits) else None, commits)
 
     def _open(self, sign: _Sign) -> sqlite3.Connection:
         mode = "mode=ro" if sign.log else "mode=ro&immutable=1"
-        if not sign.log and any(_header(self.path + JOURNAL)[:8]):  # a finished one is emptied, cut or gone
+        if not sign.log and any(beginning(self.path + JOURNAL, 8)):  # a finished one is emptied, cut or gone
             raise sqlite3.OperationalError("being written")
         uri = f"{Path(self.path).absolute().as_uri()}?{mode}"
         connection = sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
@@ -122,15 +122,6 @@ def _text(value: object) -> str:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     raise TypeError
-
-
-def _header(path: str) -> bytes:
-    """Return the first bytes of a file; none if it is not there, or may not be read."""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read(HEADER)
-    except OSError:
-        return b""
 
 
 def _words(error: sqlite3.Error) -> str:

@@ -102,6 +102,15 @@ def _reading(path: str) -> Iterator[tuple[FileIO, os.stat_result]]:
         yield file, os.fstat(file.fileno())
 
 
+def beginning(path: str, size: int) -> bytes:
+    """Return the first bytes of a file; none if it is not there, or may not be read."""
+    try:
+        with _reading(path) as (file, _):
+            return file.read(size)
+    except OSError:
+        return b""
+
+
 def _look(path: str, take: Callable[[FileIO, os.stat_result], Look]) -> Look:
     """Open, let `take` read, close; what goes wrong becomes part of the look."""
     try:
