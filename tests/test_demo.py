@@ -58,7 +58,7 @@ def desktop(monkeypatch, tmp_path):
     for kind in ("CONFIG", "STATE"):
         monkeypatch.setenv(f"XDG_{kind}_HOME", str(tmp_path / kind))
     monkeypatch.setattr(demonstrating, "open_tray", lambda _: desktop)
-    monkeypatch.setattr(demonstrating, "open_notifier", lambda _: desktop)
+    monkeypatch.setattr(demonstrating, "open_notifier", lambda *_: desktop)
     return desktop
 
 

@@ -232,7 +232,7 @@ async def test_before_the_first_look_the_tray_has_a_menu_to_quit_by(monkeypatch,
         stop = start
 
     for name in ("open_tray", "open_notifier", "open_away"):
-        monkeypatch.setattr(tray, name, lambda _: Desktop())
+        monkeypatch.setattr(tray, name, lambda *_: Desktop())
     monkeypatch.setattr(Running, "run", lambda _: asyncio.sleep(0))
     await tray.Desk().work()
     assert [row.key for row in shown[0].rows][-1] == QUIT

@@ -92,7 +92,7 @@ class Demo:
     def __init__(self, speed: float, stories: Sequence[Replay],
                  open_: Callable[[Path], str] = open_path) -> None:
         self.tray = open_tray(self._chosen)
-        self._notifier = open_notifier(self._answered)
+        self._notifier = open_notifier(self._answered, getattr(self.tray, "balloon", None))
         self._screen = Screen(note="a demonstration: nothing of this is real")
         self._speed = speed
         self._over = asyncio.Event()

@@ -68,7 +68,7 @@ class Desk:
     def __init__(self, *, panes: bool = False) -> None:
         self._panes = panes
         self.tray = open_tray(self._chosen)
-        self._notifier = open_notifier(self._answered)
+        self._notifier = open_notifier(self._answered, getattr(self.tray, "balloon", None))
         self._away = open_away(lambda away: self.running.went(away) if self.running else None)
         self.running: Running | None = None
         self._tasks: set[asyncio.Task[None]] = set()

@@ -13,6 +13,9 @@ from island.text import safe
 #: Called in the event loop with a notice's key and the action that the user chose on it.
 OnNoticeAction = Callable[[str, str], None]
 
+#: Shows a title and a text at the icon in the tray.
+Balloon = Callable[[str, str], None]
+
 #: Actions on a notice. An observer never answers for the user, so there is no other.
 SHOW, MUTE = "show", "mute"
 BUTTONS: Mapping[str, str] = {SHOW: "Show", MUTE: "Mute"}
@@ -66,12 +69,12 @@ class Notifier(Protocol):
         """Take all notices away."""
 
 
-def open_notifier(on_action: OnNoticeAction) -> Notifier:
-    """Return the notifier of this desktop."""
+def open_notifier(on_action: OnNoticeAction, balloon: Balloon | None = None) -> Notifier:
+    """Return the notifier of this desktop; balloon: what the tray can do itself, where nothing better works."""
     if sys.platform in {"darwin", "win32"}:
         from island.desktop.portable import PortableNotifier
 
-        return PortableNotifier(on_action)
+        return PortableNotifier(on_action, balloon)
     from island.desktop.freedesktop import FreedesktopNotifier
 
     return FreedesktopNotifier(on_action)

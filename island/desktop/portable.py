@@ -13,7 +13,7 @@ from typing import Any
 
 from platformdirs import user_state_path
 
-from island.desktop.notify import BUTTONS, SHOW, TITLE_WIDTH, Health, OnNoticeAction, actions, lines
+from island.desktop.notify import BUTTONS, SHOW, TITLE_WIDTH, Balloon, Health, OnNoticeAction, actions, lines
 from island.manner import Sound
 from island.notices import Notice
 from island.text import safe
@@ -37,10 +37,14 @@ SOUNDS: Mapping[str, Mapping[Sound, str]] = {
 
 
 class PortableNotifier:
-    """Notices through desktop-notifier, or through osascript where macOS wants a signed application."""
+    """Notices through desktop-notifier, or in the simplest way that the system has where it does not start.
 
-    def __init__(self, on_action: OnNoticeAction) -> None:
+    On macOS, which wants a signed application, that is osascript; on Windows a balloon at the icon, if there is one.
+    """
+
+    def __init__(self, on_action: OnNoticeAction, balloon: Balloon | None = None) -> None:
         self._on_action = on_action
+        self._balloon = balloon
         self._native: Any = None
         self._live: dict[str, Notice] = {}
         self._asking: asyncio.Task[None] | None = None
@@ -50,13 +54,13 @@ class PortableNotifier:
         """Look for what the system offers."""
         try:
             self._native = await _open_native()
-        except Exception:
-            log.exception("notices: desktop-notifier does not start")
+        except Exception as error:  # noqa: BLE001 - whatever it is, there is another way, or none
+            log.error("notices: desktop-notifier does not start: %s", error)  # noqa: TRY400 - one line is enough
         if self._native:
             self.health = Health.READY
             # The system may ask the user, who may take his time.
             self._asking = asyncio.create_task(self._ask_leave(), name="notices")
-        elif sys.platform == "darwin":
+        elif sys.platform == "darwin" or self._balloon:
             self.health = Health.SHOW_ONLY
 
     async def show(self, notice: Notice) -> None:
@@ -67,7 +71,9 @@ class PortableNotifier:
         body = lines(notice.body)
         try:
             async with asyncio.timeout(TIMEOUT):
-                if self.health is Health.SHOW_ONLY:
+                if self._balloon and not self._native:
+                    self._balloon(title, body)
+                elif self.health is Health.SHOW_ONLY:
                     await _show_by_script(title, body, _sound(notice))
                 elif self._native:
                     await self._native.send_notification(self._notification(notice, title, body))

@@ -72,7 +72,7 @@ def _window(handle: int) -> Window:
 
 
 def _program(pid: int) -> int:
-    """Return whose window it is. Of a console's, Windows names the program that it began with, Wine the host below it."""
+    """Return whose window it is: a console's is the program's that it began with, as Windows says; Wine says host."""
     try:
         process = psutil.Process(pid)
         return process.ppid() if process.name().casefold() == "conhost.exe" else pid

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ log = logging.getLogger(__name__)
 
 GAP = 0.5
 LONGEST_TIP = 127  # UTF-16 units that Windows takes; with one more pystray never shows the icon at all
+LONGEST_HEAD, LONGEST_BODY = 63, 255  # those of a balloon
 
 
 class PystrayTray:
@@ -74,6 +76,16 @@ class PystrayTray:
         if model != self._wanted:
             self._wanted = model
             self._pace.ask()
+
+    @property
+    def balloon(self) -> Callable[[str, str], None] | None:
+        """What shows a text at the icon: on Windows it can."""
+        return self._show_balloon if sys.platform == "win32" else None
+
+    def _show_balloon(self, title: str, body: str) -> None:
+        if self._icon is not None:
+            texts = _cut(body, LONGEST_BODY), _cut(title, LONGEST_HEAD)
+            self._icon.post(lambda: self._icon.notify(*texts))
 
     def _run_work(self, work: Work, results: list[int]) -> None:
         try:
@@ -135,9 +147,9 @@ def tip(model: TrayModel) -> str:
     return text
 
 
-def _cut(text: str) -> str:
-    """Return what fits into a tooltip, an emoji counted as the two units that it is."""
-    return text.encode("utf-16-le")[: 2 * LONGEST_TIP].decode("utf-16-le", "ignore")
+def _cut(text: str, units: int = LONGEST_TIP) -> str:
+    """Return what fits into a tooltip or a balloon, an emoji counted as the two units that it is."""
+    return text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore")
 
 
 def _toolkit() -> Any:

@@ -187,6 +187,20 @@ async def test_an_unsigned_macos_falls_back_to_a_script_that_holds_no_text(libra
 
 
 @play
+async def test_windows_without_its_notices_shows_a_balloon_at_the_icon(library, monkeypatch):
+    library.options = {"able": ()}
+    monkeypatch.setattr(portable.sys, "platform", "win32")
+    shown = []
+    notices = PortableNotifier(print, lambda *texts: shown.append(texts))
+    await notices.start()
+    assert notices.health is Health.SHOW_ONLY
+    await notices.show(replace(NOTICE, body="web\x00_shop"))
+    await notices.withdraw(NOTICE.key)
+    await notices.stop()
+    assert shown == [(NOTICE.title, "web_shop")]
+
+
+@play
 async def test_without_the_library_there_is_no_daemon(monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "desktop_notifier", None)
     notices = await started()

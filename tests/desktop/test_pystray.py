@@ -174,6 +174,21 @@ def test_an_icon_that_is_ended_from_outside_asks_to_quit():
     assert tray.run(work) == 0
 
 
+@pytest.mark.parametrize("platform", ["win32", "darwin"])
+def test_a_balloon_is_shown_at_the_icon_of_windows_cut_to_what_it_takes(monkeypatch, platform):
+    monkeypatch.setattr(sys, "platform", platform)
+    shown, acts = [], []
+    tray = PystrayTray(print, toolkit())
+    if platform == "darwin":
+        assert tray.balloon is None
+        return
+    tray.balloon("t", "b")  # there is no icon yet
+    tray._icon = SimpleNamespace(post=acts.append, notify=lambda *texts: shown.append(texts))
+    tray.balloon("t" * 99, "👩" * 200)
+    acts[0]()
+    assert shown == [("👩" * 127, "t" * 63)]
+
+
 def test_a_tooltip_is_cut_to_what_windows_takes():
     fits = TrayModel(title="i" * 100, lines=("a" * 26, "b"))
     assert tip(fits) == "i" * 100 + "\n" + "a" * 26
