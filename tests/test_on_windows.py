@@ -17,6 +17,7 @@ import island.__main__ as start
 from island.desktop import focus, spots
 from island.hooks.command import folder as hooks_folder
 from island.instance import lock_path
+from island.sources import processes
 from island.sources.terminals import Place, Window
 from island.store import settings_path, state_path
 
@@ -61,6 +62,14 @@ def test_all_that_island_keeps_lies_in_one_folder(monkeypatch):
     monkeypatch.setattr(platformdirs, "PlatformDirs", Platform)
     kept = [lock_path(), state_path("seen.json"), settings_path(), hooks_folder()]
     assert {path.parent for path in kept} == {Path("C:\\Local", "island")}
+
+
+@pytest.mark.parametrize("platform", ["win32", "darwin"])
+def test_what_a_container_writes_into_the_home_of_another_system_is_not_judged_by_its_processes(monkeypatch, platform):
+    monkeypatch.setattr(processes.sys, "platform", platform)
+    table = processes.SystemTable(lambda _: True)
+    assert table.foreign("12 linux:m:pid:[1]")
+    assert not table.foreign("12")
 
 
 # -- terminals, of which Windows tells no names --------------------------------------------------------------------

@@ -231,11 +231,13 @@ def _start(pid: int, *, since_boot: bool) -> str:
 def _is_here(domain: str) -> bool:
     """Tell whether a record's pids are ours: those of a container or another machine say nothing.
 
-    Not every record names its machine.
+    Not every record names its machine. A container on macOS or Windows may write into the same home.
     """
     machine, _, namespace = domain.rpartition(":pid:")
-    if not sys.platform.startswith("linux") or not namespace:
+    if not namespace:
         return True
+    if not sys.platform.startswith("linux"):
+        return not machine.startswith("linux:")
     with contextlib.suppress(OSError):
         if machine and machine != f"linux:{Path('/etc/machine-id').read_text().strip()}":
             return False
