@@ -4,10 +4,11 @@ import ctypes
 import os
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from platformdirs.unix import Unix
+from platformdirs.windows import Windows
 
 settings.register_profile("dev", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("dev"), max_examples=500, derandomize=True)
@@ -18,6 +19,18 @@ UNDER_WINE = ON_WINDOWS and hasattr(ctypes.WinDLL("ntdll"), "wine_get_version")
 
 #: What only Linux has: tests that begin with it are of its desktops, or of POSIX terminals and signals.
 LINUX_ALONE = re.compile(r"^(import|from) (dbus_fast|pty|Xlib|\.desk|\.fakes)\b", re.MULTILINE)
+
+
+class Moved(Windows):
+    """The folders of Windows, moved by the variables that move those of Linux."""
+
+    @property
+    def user_state_dir(self):
+        return str(Path(os.environ["XDG_STATE_HOME"], self.appname or ""))
+
+    @property
+    def user_config_dir(self):
+        return str(Path(os.environ["XDG_CONFIG_HOME"], self.appname or ""))
 
 
 def pytest_addoption(parser):
@@ -45,5 +58,5 @@ def own_folders(monkeypatch, tmp_path_factory):
     for kind in ("CONFIG", "STATE"):
         monkeypatch.setenv(f"XDG_{kind}_HOME", str(base / f"no-{kind.lower()}"))
     if ON_WINDOWS:  # these variables move nothing there; for the tests they do
-        monkeypatch.setattr("platformdirs.PlatformDirs", Unix)
+        monkeypatch.setattr("platformdirs.PlatformDirs", Moved)
         monkeypatch.setenv("WIN_PD_OVERRIDE_LOCAL_APPDATA", str(base / "no-folders"))

@@ -283,6 +283,7 @@ def test_a_broken_database_is_shown_until_it_is_read_again(path):
     assert seen.snapshot(NOW).trouble == ()
 
 
+@pytest.mark.posix("hints at files that were only read")
 def test_the_hint_that_a_look_itself_causes_costs_no_other(agent, path, monkeypatch):
     asyncio.run(asyncio.wait_for(look_and_listen(agent, path, monkeypatch), DEADLINE))
 

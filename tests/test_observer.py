@@ -339,6 +339,7 @@ def read_window(record: Record) -> Iterator[Event]:
     yield Event(Kind.ATTACHED, "s0", record.mtime, source="window")
 
 
+@pytest.mark.posix("these words for a folder")
 def test_a_file_that_cannot_be_read_is_named_until_it_can(home):
     home.append(HISTORY, prompt(-30), said(-20), ended(-20))
     folder = home.path("claude/projects/-home-dev-app/s2.jsonl")
@@ -436,6 +437,7 @@ def taken(home, monkeypatch):
     return records
 
 
+@pytest.mark.posix("a stat that opens nothing")
 def test_only_files_newer_than_the_horizon_are_opened(home, opened):
     old, new = NOW - HORIZON - 60, NOW - HORIZON + 60
     for n in range(300):
@@ -747,6 +749,7 @@ def test_wanted_are_the_files_of_the_agents_and_nothing_else(home):
         assert not wants(str(home.root / name))
 
 
+@pytest.mark.posix("such names")
 def test_a_home_with_signs_of_a_pattern_in_its_name_is_itself(tmp_path):
     home = Home(tmp_path / "[a]*?")
     home.append(HISTORY, prompt(-30))

@@ -109,7 +109,7 @@ def test_a_chat_that_comes_later_is_waited_for_by_name(tmp_path):
     assert world.states() == {str(tmp_path): "working"}
 
 
-@pytest.mark.parametrize("name", ["app", "[a]*?", "two words"])
+@pytest.mark.parametrize("name", ["app", pytest.param("[a]*?", marks=pytest.mark.posix("such names")), "two words"])
 def test_the_sweep_covers_the_chats_of_running_agents_whatever_their_folders_are_called(tmp_path, name):
     (tmp_path / name).mkdir()
     world = World(process(tmp_path / name))

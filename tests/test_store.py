@@ -94,6 +94,7 @@ def test_what_is_no_text_of_ours_is_said(path, content, why):
     assert told(SettingsFile(path)) == (0, f"config.toml: {why}")
 
 
+@pytest.mark.posix("these words for a folder")
 def test_a_file_that_may_not_be_read_is_said(path):
     path.mkdir(parents=True)
     assert "Is a directory" in SettingsFile(path).trouble()
@@ -115,6 +116,7 @@ def test_the_folders_are_those_of_the_platform(monkeypatch, tmp_path):
 # -- what was silenced ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.posix("modes")
 def test_the_file_is_written_at_once_and_for_its_user_alone(tmp_path):
     path = tmp_path / "state" / "quiet.json"
     for hush in (Hush(snoozed=7.5), Hush(projects=("prôjét",), hidden=True)):
@@ -154,6 +156,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch)
 # -- what was seen -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.posix("modes")
 def test_what_was_seen_is_kept_in_its_order(tmp_path):
     path = tmp_path / "seen.json"
     assert load_seen(path) == ({}, "")

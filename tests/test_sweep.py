@@ -74,6 +74,7 @@ def test_old_files_are_left_out(tmp_path):
     assert names(tmp_path, "*", newer_than=100) == ["new"]
 
 
+@pytest.mark.posix("such names")
 def test_question_marks_sets_and_escaped_folders(tmp_path):
     home = tmp_path / "a[b]*"
     make(home, "s1.json", "s2.json", "s10.json", "sx.json")
@@ -87,6 +88,7 @@ def test_missing_folders_files_in_their_place_and_folders_named_like_files(tmp_p
     assert names(tmp_path, "missing/*.jsonl", "file/*.jsonl", "*.jsonl", "missing.json") == []
 
 
+@pytest.mark.posix("links for everybody")
 def test_links_are_followed_to_the_patterns_depth_and_loops_end(tmp_path):
     make(tmp_path / "real", "p/one.jsonl")
     (tmp_path / "root").symlink_to(tmp_path / "real")

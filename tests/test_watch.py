@@ -97,6 +97,7 @@ def append(path: Path, text: str = "more\n") -> None:
 # The watcher
 
 
+@pytest.mark.windows("hints at what is appended")
 @in_loop
 async def test_an_append_a_new_file_a_rename_and_a_removal_are_hints(tmp_path):
     file, other = tmp_path / "p" / "one.jsonl", tmp_path / "two.jsonl"
@@ -139,6 +140,7 @@ async def test_below_a_root_that_is_not_deep_nothing_is_heard_or_listed(tmp_path
         assert heard == {str(root / name) for name in ("packages", "full", "index")}
 
 
+@pytest.mark.windows("hints from folders below that were there before")
 @in_loop
 async def test_flat_and_deep_roots_may_lie_in_each_other(tmp_path):
     day, other = tmp_path / "a" / "sessions" / "day", tmp_path / "other"
@@ -189,6 +191,7 @@ async def test_a_root_may_appear_later(tmp_path):
         await heard.of(root / "one.jsonl")
 
 
+@pytest.mark.windows("names that are free while their folder is still watched")
 @pytest.mark.parametrize("leave", [shutil.rmtree, lambda root: root.rename(root.with_name("away"))])
 @in_loop
 async def test_a_root_may_vanish_and_return(tmp_path, leave):
@@ -214,6 +217,7 @@ async def test_roots_may_be_learned_of_later(tmp_path):
         await heard.of(tmp_path / "one")
 
 
+@pytest.mark.posix("links for everybody")
 @in_loop
 async def test_a_linked_root_speaks_under_its_own_name(tmp_path):
     real, link, again = tmp_path / "real", tmp_path / "link", tmp_path / "again"
@@ -226,6 +230,7 @@ async def test_a_linked_root_speaks_under_its_own_name(tmp_path):
         assert heard == {str(link / "one"), str(again / "one")}
 
 
+@pytest.mark.posix("links for everybody")
 @in_loop
 async def test_a_loop_of_links_does_no_harm(tmp_path):
     (tmp_path / "p").mkdir()

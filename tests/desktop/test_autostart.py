@@ -154,6 +154,7 @@ def test_an_agent_of_launchd_starts_at_the_login_and_again_after_a_crash_alone(t
     }
 
 
+@pytest.mark.posix("numbers of users")
 @pytest.mark.parametrize(("said", "on"), [
     ("", True), ('disabled services = {\n\t"local.island" => disabled\n}', False),
     ('disabled services = {\n\t"local.island" => true\n}', False), ('\t"local.island" => enabled\n', True),

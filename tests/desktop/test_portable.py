@@ -98,6 +98,7 @@ async def started(chosen=None):
     return notices
 
 
+@pytest.mark.posix("modes")
 @pytest.mark.usefixtures("library")
 @play
 async def test_a_notice_is_shown_replaced_clicked_and_withdrawn(tmp_path):
