@@ -1,7 +1,6 @@
 """Laws of the merge: no order of arrival matters, and hooks never overrule what the history proves."""
 
 import json
-import os
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -24,8 +23,6 @@ from island.sessions import NO_NEWS, Sessions
 SEQUENCES = Path(__file__).parents[1] / "sequences"
 FILES = [path for path in sorted(SEQUENCES.glob("*/*.jsonl")) if '"hook":' in path.read_text("utf-8")]
 every_file = pytest.mark.parametrize("path", FILES, ids=[f"{p.parent.name}/{p.stem}" for p in FILES])
-
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="the command is a POSIX shell script")
 
 
 def test_each_agent_with_hooks_has_sequences_with_hooks():

@@ -8,7 +8,7 @@ from island.__main__ import parser
 from island.agents import AGENTS
 from island.cli.bars import FORMATS
 from island.cli.status import CODES
-from island.hooks.rows import HOOKS
+from island.hooks.rows import HOOKS, rows
 from island.model import Reason, State
 from island.settings import Settings, parse
 
@@ -43,6 +43,12 @@ def test_the_table_of_hooks_is_that_of_the_code():
     table = README.split("| agent | file | what its hooks add |\n| --- | --- | --- |\n")[1].split("\n\n")[0]
     told = [line.split(" | ")[:2] for line in table.splitlines()]
     assert told == [[f"| {agent.label}", f"`{HOOKS[name].file}`"] for name, agent in AGENTS.items() if name in HOOKS]
+
+
+def test_the_agents_without_hooks_on_windows_are_named():
+    lacking = [AGENTS[name].label for name in HOOKS if name not in rows("win32")]
+    (sentence,) = re.findall(r"Of ([^.]*) that is not\s+known: for them there are no hooks on Windows", README)
+    assert re.split(r",\s+| and ", sentence) == lacking
 
 
 def test_every_state_and_reason_is_explained():
