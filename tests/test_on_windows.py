@@ -14,6 +14,7 @@ import pytest
 from platformdirs.windows import Windows
 
 import island.__main__ as start
+from island.cli import watch
 from island.desktop import focus, spots
 from island.hooks.command import folder as hooks_folder
 from island.instance import lock_path
@@ -62,6 +63,21 @@ def test_all_that_island_keeps_lies_in_one_folder(monkeypatch):
     monkeypatch.setattr(platformdirs, "PlatformDirs", Platform)
     kept = [lock_path(), state_path("seen.json"), settings_path(), hooks_folder()]
     assert {path.parent for path in kept} == {Path("C:\\Local", "island")}
+
+
+@pytest.mark.parametrize("is_console", [True, False])
+def test_the_console_is_asked_to_take_the_signs_that_clear_it(monkeypatch, is_console):
+    def mode(_, into):
+        into._obj.value = 3
+        return is_console
+
+    asked = []
+    kernel32 = SimpleNamespace(GetStdHandle=lambda _: 7, GetConsoleMode=mode,
+                               SetConsoleMode=lambda console, wanted: asked.append((console.value, wanted)))
+    monkeypatch.setattr(watch.sys, "platform", "win32")
+    monkeypatch.setattr(watch.ctypes, "WinDLL", lambda _: kernel32, raising=False)
+    watch.Screen()
+    assert asked == ([(7, 7)] if is_console else [])
 
 
 @pytest.mark.parametrize("platform", ["win32", "darwin"])

@@ -587,6 +587,7 @@ async def test_a_look_at_the_processes_that_fails_is_followed_by_another(home, m
         await shown.until(lambda: shown.of("s1") == "working(model)")
 
 
+@pytest.mark.posix("these words for a folder")
 @in_loop
 async def test_a_file_that_cannot_be_read_is_shown_as_trouble(home):
     folder = home.prompt("s1").with_name("s2.jsonl")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import ctypes
 import json
 import shutil
 import sys
@@ -17,6 +18,7 @@ from island.model import Snapshot
 from island.running import Publish, Running, Spoken, until_told
 
 CLEAR = "\x1b[H\x1b[J"
+STD_OUTPUT, VIRTUAL_TERMINAL = -11, 0x0004  # as Windows numbers them
 NAMES = {"your-turn": "needs you", "stalled": "stalled", "working": "working", "idle": "nothing to do"}
 
 
@@ -73,6 +75,7 @@ class Screen:
         self._everything = everything
         self.note = note
         self._last = ""
+        _have_signs_taken()
 
     def show(self, snapshot: Snapshot, _: Spoken = ()) -> None:
         """Draw a snapshot, if it looks different."""
@@ -98,6 +101,16 @@ class Screen:
         trouble = _fitting(rows[end:], size.lines // 3, 0)
         lines += [*_fitting(rows[:end], size.lines - 1 - len(lines) - len(trouble), 1), *trouble]
         return "\n".join(line[: size.columns] for line in lines[: size.lines - 1])
+
+
+def _have_signs_taken() -> None:
+    """Have the console of Windows take the signs that clear it: it does so only for who asks."""
+    if sys.platform == "win32":
+        system, mode = ctypes.WinDLL("kernel32"), ctypes.c_uint()
+        system.GetStdHandle.restype = ctypes.c_void_p
+        console = ctypes.c_void_p(system.GetStdHandle(STD_OUTPUT))
+        if system.GetConsoleMode(console, ctypes.byref(mode)):
+            system.SetConsoleMode(console, mode.value | VIRTUAL_TERMINAL)
 
 
 def _fitting(lines: list[str], room: int, headings: int) -> list[str]:
