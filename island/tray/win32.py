@@ -64,6 +64,9 @@ class Icon(pystray.Icon):  # type: ignore[misc]
         kernel32.SetConsoleCtrlHandler(from_console, True)
         try:
             super().run(setup)
+        except OSError:
+            if self._running:  # else it was told to end by somebody who had closed its windows already
+                raise
         finally:
             kernel32.SetConsoleCtrlHandler(from_console, False)
 

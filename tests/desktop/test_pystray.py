@@ -6,6 +6,7 @@ import importlib
 import queue
 import sys
 import threading
+from contextlib import nullcontext
 from io import BytesIO
 from types import ModuleType, SimpleNamespace
 
@@ -270,6 +271,17 @@ def test_ctrl_c_ends_it_whether_it_waits_has_its_menu_open_or_does_not_run_yet(w
     assert act(getattr(windows.module, event)) == 1
     icon._on_work()
     assert stops == [event, event]
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_windows_that_were_closed_before_its_end_are_no_fault(windows, monkeypatch, running):
+    def fail(icon, _):
+        icon._running = running
+        raise PermissionError
+
+    monkeypatch.setattr(WindowsIcon, "run", fail)
+    with pytest.raises(PermissionError) if running else nullcontext():
+        windows.module.Icon("island").run(lambda _: None)
 
 
 def test_its_end_closes_its_menu_first(windows):
