@@ -174,6 +174,13 @@ def test_the_children_that_are_left_are_counted(tasks, left):
     assert [line.get("left") for line in told_by_all({"session_id": "s1", "background_tasks": tasks})] == [left]
 
 
+def test_both_commands_keep_the_same_names():
+    script, python = (command.source(name).decode() for name in (command.SCRIPT, command.PYTHON))
+    names = re.search(r'split\("(.*?)", names', script, re.DOTALL)[1]
+    assert sorted(re.sub(r'" \\\s+"', "", names).split()) == sorted(KEPT)
+    assert set(re.findall(r'"([\w.]+)"', re.search(r"WANTED = .*?\}\)", python, re.DOTALL)[0])) == set(KEPT)
+
+
 def test_of_a_name_that_comes_twice_the_first_value_that_is_one_counts():
     (line,) = told_by_all(b'{"error": "a word", "session_id": "s1", "error": "e1", "sessionId": "s2", "error": "e2"}')
     assert (line["session"], line["error"]) == ("s1", "e1")
