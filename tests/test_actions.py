@@ -83,6 +83,7 @@ def test_who_is_shown_has_been_seen(running, tmp_path, monkeypatch, word, seen):
     assert state(running) == (State.YOUR_TURN, seen)
 
 
+@pytest.mark.posix("modes")
 def test_an_explanation_is_a_page_that_is_taken_away(running):
     opened = Opened()
     assert do(running, entry.EXPLAIN + NAME, opened) == ""
@@ -129,6 +130,7 @@ def test_each_setting_of_the_page_needs_no_more_than_its_sign_taken_away():
     assert len(settings) == len(SETTINGS)
 
 
+@pytest.mark.posix("scripts that are programs")
 def test_the_doctor_and_what_island_is_are_pages(running, tmp_path, monkeypatch):
     opened = Opened()
     doctor = tmp_path / "python"

@@ -466,6 +466,7 @@ async def test_what_comes_while_the_screen_is_locked_is_told_when_it_is_not(home
         assert notice.title == "Meanwhile, 2 sessions need you"
 
 
+@pytest.mark.posix("a file in the way of a folder")
 @in_loop
 async def test_what_cannot_be_kept_is_said_and_done_all_the_same(home, own_folders):
     (own_folders / "state").write_text("in the way of a folder")
