@@ -296,6 +296,8 @@ def process(name, *cmdline, cwd=""):
     (process("bash", "bash", "claude"), False), (process("claude", "claude", "daemon"), False),
     (process("claude", "claude", "mcp", "serve"), False), (process("claude", "claude", "--resume"), True),
     (process("node", "node", "/usr/bin/claude", "update"), False),
+    (process("node.exe", r"C:\node\node.exe", r"C:\npm\node_modules\@anthropic-ai\claude-code\cli.js"), True),
+    (process("node.exe", r"C:\node\node.exe", r"C:\app\cli.js"), False),
 ])
 def test_the_agent_is_known_by_the_name_of_its_program(p, main):
     assert is_main(p) is main

@@ -293,9 +293,15 @@ SHELLS = frozenset({"bash", "zsh", "sh", "dash", "fish"})
 SUBCOMMANDS = ("daemon", "bg-pty-host", "bg-spare", "agents", "stop", "logs", "attach", "mcp", "update", "doctor")
 
 
+#: What npm's starter on Windows has Node.js run; elsewhere it is found by the name of a link to it.
+SCRIPT = "/@anthropic-ai/claude-code/cli.js"
+
+
 def is_main(p: Process) -> bool:
     """Tell whether a process is Claude Code itself, by the name of its program."""
-    named = p.name in ("claude", "claude.exe") or (p.name == "node" and "claude" in (p.called(), p.called(1)))
+    script = p.cmdline[1].replace("\\", "/") if len(p.cmdline) > 1 else ""
+    is_script = "claude" in (p.called(), p.called(1)) or script.endswith(SCRIPT)
+    named = p.name in ("claude", "claude.exe") or (p.name in ("node", "node.exe") and is_script)
     return named and not set(p.cmdline[1:3]) & set(SUBCOMMANDS)
 
 
