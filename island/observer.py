@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from glob import escape
 from pathlib import PurePath
-from typing import Protocol
 
 from island.agents import AGENTS
 from island.agents.base import UNMARKED, Agent, Shape, Source, contained, shown
@@ -20,8 +19,9 @@ from island.hooks.records import HOME, STATUS
 from island.model import KEYLESS, Event, Kind, Process, Record, Row, Snapshot, gone
 from island.rules import collapse
 from island.sessions import Sessions
-from island.sources.databases import LOG, Database, database
-from island.sources.files import Document, Follower, Look, Presence, stamp
+from island.sources.databases import LOG, database
+from island.sources.files import Follower
+from island.sources.followed import Followed, replaced
 from island.sources.processes import Change, Table
 from island.sources.projects import folders
 from island.sources.sweep import matcher, sweep
@@ -39,54 +39,8 @@ WARM = 5.0
 #: What a history file said about the turn is forgotten when it is rewritten; the rest came from elsewhere.
 KEPT = frozenset({Kind.OWNER, Kind.GONE, Kind.LIVE, Kind.ATTACHED, Kind.STOPPED, Kind.ALONE, Kind.FACT})
 
-
 #: Sources that tell of sessions as they are, not of what has just happened.
 WHOLE = frozenset({Shape.DATABASE, Shape.DOCUMENT})
-
-
-class Looker(Protocol):
-    """One followed file."""
-
-    def look(self) -> Look:
-        """Return what is new in it."""
-
-
-LOOKERS: Mapping[Shape, Callable[[str, Source], Looker]] = {
-    Shape.LINES: lambda path, _: Follower(path),
-    Shape.DOCUMENT: lambda path, _: Document(path),
-    Shape.PRESENCE: lambda path, _: Presence(path),
-    Shape.DATABASE: lambda path, source: Database(path, source.queries),
-}
-
-
-@dataclass(slots=True)
-class Followed:
-    """One file that is followed: by which source it is read, and what it told last of each session."""
-
-    agent: Agent
-    source: Source
-    path: str
-    looker: Looker = field(init=False)
-    told: dict[str, Event] = field(default_factory=dict)
-    looked_at: float = 0.0
-    head: bytes = b""
-
-    def __post_init__(self) -> None:
-        self.anew()
-
-    def anew(self) -> None:
-        """Begin to follow it as if it had never been looked at."""
-        self.looker = LOOKERS[self.source.shape](self.path, self.source)
-        self.told.clear()
-        self.head = b""
-
-    def headed(self, record: Record) -> Record:
-        """Return a record with the first line of its file, if the source wants it."""
-        if not self.source.head:
-            return record
-        if record.offset == 0:
-            self.head = record.data
-        return replace(record, head=self.head)
 
 
 @dataclass(slots=True)
@@ -391,11 +345,6 @@ class Observer:
     def _trouble(self) -> Iterator[str]:
         for name, why in sorted(self.tally.broken.items()):
             yield f"{PurePath(name).name}: {why}"
-
-
-def replaced(source: Source, home: str) -> bool:
-    """Tell whether a newer layout has taken the place of a source."""
-    return bool(source.until) and stamp(f"{home}/{source.until}") is not None
 
 
 def _not_from_the_future(event: Event, now: float) -> Event:

@@ -27,7 +27,8 @@ from island.look import matters, watched
 from island.manner import Ear
 from island.model import Snapshot, State
 from island.notices import Book, Notice, Withdraw, advance, stepped
-from island.observer import HORIZON, Observer, replaced
+from island.observer import HORIZON, Observer
+from island.sources.followed import replaced
 from island.sources.processes import Change, SystemTable
 from island.sources.sweep import Found, sweep
 from island.sources.terminals import Terminals
