@@ -171,7 +171,6 @@ AIDER = Agent(
     sources=(Source(".aider.chat.history.md", Shape.LINES, read_chat, project=True),),
     main=lambda p: arguments(p) is not None,
     owns=owns,
-    window=lambda _: False,
     tool=lambda p: p.name.removesuffix(".exe") != "git" and arguments(p) is None,
     role=role,
     single=True,

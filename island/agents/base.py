@@ -118,9 +118,9 @@ class Agent:
     sources: tuple[Source, ...]
     main: Callable[[Process], bool]
     owns: Callable[[Process, Session], int]
-    window: Callable[[Process], bool]
     tool: Callable[[Process], bool]
     role: Callable[[Process], Role | None]
+    window: Callable[[Process], bool] = lambda _: False
     resumes: Callable[[Process, Iterable[Session]], str] = lambda _, __: ""
     unasked: Callable[[Process], bool] = lambda _: False
     single: bool = False

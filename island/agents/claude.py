@@ -332,7 +332,6 @@ CLAUDE = Agent(
     ),
     main=is_main,
     owns=owns,
-    window=lambda _: False,
     tool=is_tool,
     role=role,
     single=True,

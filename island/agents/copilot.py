@@ -251,10 +251,6 @@ def role(p: Process) -> Role | None:
     return (Role.MACHINE if headless else Role.PERSON) if is_main(p) else None
 
 
-def _never(_: Process) -> bool:
-    return False
-
-
 COPILOT = Agent(
     name="copilot",
     label="Copilot CLI",
@@ -267,7 +263,6 @@ COPILOT = Agent(
     ),
     main=is_main,
     owns=owns,
-    window=_never,
     tool=is_tool,
     role=role,
     evidence=("event logs", "a lock per process", "table of what works (after 1.0.80)", "processes"),

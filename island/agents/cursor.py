@@ -286,7 +286,6 @@ CURSOR = Agent(
     ),
     main=lambda p: command(p) is not None or is_editor(p),
     owns=owns,
-    window=lambda _: False,
     tool=lambda _: False,  # no record tells that a call has ended, so no process tells that one asks
     role=role,
     resumes=resumes,

@@ -225,7 +225,6 @@ DROID = Agent(
     ),
     main=is_main,
     owns=owns,
-    window=lambda _: False,
     tool=is_tool,
     role=role,
     resumes=resumes,

@@ -321,7 +321,6 @@ GEMINI = Agent(
     ),
     main=is_main,
     owns=owns,
-    window=lambda _: False,
     tool=is_tool,
     role=role,
     single=True,

@@ -345,7 +345,6 @@ KIMI = Agent(
     ),
     main=lambda p: product(p) != "",
     owns=owns,
-    window=lambda _: False,
     tool=lambda p: p.name != "sh" and not product(p),  # sh runs hooks
     role=role,
     single=True,

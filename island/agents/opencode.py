@@ -322,10 +322,6 @@ def home(environ: Mapping[str, str], user_home: str) -> str:
     return str(PurePath(folder, environ.get("OPENCODE_DB") or DATABASES[0]).parent)
 
 
-def _never(_: Process) -> bool:
-    return False
-
-
 #: Builds that are no release have a database of their own.
 DATABASES = ("opencode.db", "opencode-dev.db", "opencode-local.db")
 
@@ -341,7 +337,6 @@ OPENCODE = Agent(
     ),
     main=is_main,
     owns=owns,
-    window=_never,
     tool=is_tool,
     role=role,
     unasked=unasked,

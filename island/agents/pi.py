@@ -199,7 +199,6 @@ PI = Agent(
     ),
     main=is_main,
     owns=owns,
-    window=lambda _: False,
     tool=is_tool,
     role=role,
     single=True,

@@ -284,7 +284,6 @@ QWEN = Agent(
     ),
     main=is_main,
     owns=owns,
-    window=lambda _: False,
     tool=lambda p: not is_main(p),
     role=role,
     resumes=resumes,

@@ -145,7 +145,6 @@ WARP = Agent(
     ),
     main=lambda p: program(p) != "",
     owns=owns,
-    window=lambda _: False,
     tool=is_tool,
     role=role,
     nameless=True,
