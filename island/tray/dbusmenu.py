@@ -31,9 +31,10 @@ LONGEST_HOLD = 10.0  # an open menu is left alone this long; not every host says
 class DBusMenu(ServiceInterface):
     """The menu as hosts see it."""
 
-    def __init__(self, on_click: Callable[[str], None]) -> None:
+    def __init__(self, on_click: Callable[[str], None], on_closed: Callable[[], None]) -> None:
         super().__init__("com.canonical.dbusmenu")
         self._on_click = on_click
+        self._on_closed = on_closed
         self._rows = NumberedRows()
         self._wanted: tuple[MenuRow, ...] = ()
         self._revision = 1
@@ -46,6 +47,10 @@ class DBusMenu(ServiceInterface):
         if rows != self._wanted:
             self._wanted = rows
             self._texts.ask()
+
+    def held(self) -> float:
+        """Return for how many seconds more what the user is looking at is left alone; 0 if no menu is open."""
+        return max(0.0, self._open_until - asyncio.get_running_loop().time())
 
     def stop(self) -> None:
         """Forget what is still due."""
@@ -61,11 +66,10 @@ class DBusMenu(ServiceInterface):
 
     def _publish(self) -> None:
         """Replace the layout, unless the user is looking at it."""
-        now = asyncio.get_running_loop().time()
-        if now < self._open_until:
-            self._layout.wait(self._open_until - now)
+        if held := self.held():
+            self._layout.wait(held)
             return
-        self._rows.publish(self._wanted, now)
+        self._rows.publish(self._wanted, asyncio.get_running_loop().time())
         self._revision += 1
         with suppress(OSError):
             self.layout_updated()
@@ -87,6 +91,8 @@ class DBusMenu(ServiceInterface):
         if self._rows.differs(self._wanted):
             self._layout.stop()
             self._layout.ask()
+        if not is_open:
+            self._on_closed()
 
     def _refresh(self, number: int) -> bool:
         """Bring the menu up to date just before it is shown; say whether its layout changed."""

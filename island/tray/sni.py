@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 
 from dbus_fast.aio import MessageBus
@@ -32,8 +33,9 @@ class SniTray:
     def __init__(self, on_action: OnAction) -> None:
         self._model = TrayModel()
         self._item = Item(lambda: on_action(SHOW))
-        self._menu = DBusMenu(on_action)
         self._pace = Pace(ICON_GAP, self._send)
+        self._tip = Pace(0.0, self._send)
+        self._menu = DBusMenu(on_action, self._tip.fire)
         self._task: asyncio.Task[None] | None = None
         self._name = f"org.kde.StatusNotifierItem-{os.getpid()}-{next(_items)}"
         self._watcher = ""  # the connection that we are registered with
@@ -50,6 +52,7 @@ class SniTray:
     async def stop(self) -> None:
         """Take the icon away."""
         self._pace.stop()
+        self._tip.stop()
         self._menu.stop()
         if self._task:
             self._task.cancel()
@@ -63,7 +66,12 @@ class SniTray:
             self._pace.ask()
 
     def _send(self) -> None:
-        self._item.show(self._model)
+        """Show all that is new, but no new tooltip while the menu is open: some hosts lay it over the menu."""
+        model, before = self._model, self._item.model
+        if held := self._menu.held():
+            model = replace(model, title=before.title, lines=before.lines)
+            self._tip.wait(held)
+        self._item.show(model)
         self._menu.show(self._model.rows)
 
     async def _serve(self, bus: MessageBus) -> None:

@@ -265,6 +265,32 @@ async def test_an_open_menu_keeps_its_rows_until_it_is_closed(monkeypatch):
 
 @pytest.mark.usefixtures("bus")
 @play
+async def test_no_new_tooltip_comes_over_an_open_menu(monkeypatch):
+    monkeypatch.setattr(sni, "ICON_GAP", 0.01)
+    async with shown() as (tray, _, host):
+        await host.event(0, "opened")
+        tray.apply(replace(MODEL, face=Face.DONE, title="island: 3 waiting", lines=("docs",)))
+        await eventually(lambda: host.heard("NewAttentionIcon"))
+        await fence(host)
+        assert (host.heard("NewTitle"), host.heard("NewToolTip")) == ([], [])
+        assert await _title(host, MODEL.title)  # xfce reads all of an icon that says anything new
+        await host.event(0, "closed")
+        await eventually(lambda: host.heard("NewTitle") and host.heard("NewToolTip"))
+        assert await _title(host, "island: 3 waiting")
+
+
+@pytest.mark.usefixtures("bus")
+@play
+async def test_a_tooltip_does_not_wait_for_ever_for_a_menu_to_be_closed(monkeypatch):
+    monkeypatch.setattr(dbusmenu, "LONGEST_HOLD", 0.2)
+    async with shown() as (tray, _, host):
+        await host.event(0, "opened")
+        tray.apply(replace(MODEL, title="island: 3 waiting"))
+        await eventually(lambda: host.heard("NewTitle"))
+
+
+@pytest.mark.usefixtures("bus")
+@play
 async def test_a_menu_that_never_says_it_was_closed_is_not_held_for_ever(monkeypatch):
     monkeypatch.setattr(dbusmenu, "LONGEST_HOLD", 0.2)
     async with shown() as (tray, _, host):
