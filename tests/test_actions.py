@@ -14,6 +14,7 @@ from island.cli.tray import ATTEMPTS, Desk
 from island.desktop import notify
 from island.model import Event, Kind, Reason, State
 from island.notices import MANY, Book
+from island.quiet import HIDE_NAMES
 from island.running import Running
 from island.settings import SETTINGS, Settings, parse, places
 from island.store import settings_path, state_path
@@ -93,6 +94,14 @@ def test_an_explanation_is_a_page_that_is_taken_away(running):
     assert do(running, entry.EXPLAIN + "codex/gone", opened) == "island has forgotten it: it is long over"
     Actions.leave()
     assert not [name for name in PAGES if state_path(name).exists()]
+
+
+def test_an_explanation_tells_no_names_while_they_are_hidden(running, tmp_path):
+    opened = Opened()
+    do(running, entry.EXPLAIN + NAME, opened)
+    assert running.silence(HIDE_NAMES)
+    do(running, entry.EXPLAIN + NAME, opened)
+    assert [tmp_path.name in text for text in opened.texts] == [True, False]
 
 
 def test_the_id_is_copied_and_the_folder_opened(running, tmp_path, monkeypatch):

@@ -437,6 +437,25 @@ def test_explain_takes_a_project_and_lists_what_a_beginning_may_mean(home):
     assert twin in done.stderr
 
 
+def test_explain_tells_no_names_while_they_are_hidden(home):
+    assert "fact cwd /" in home.run("explain", SESSION).stdout
+    home.append(f"{SESSION[:4]}0000", record("user", promptId="p3", message={"role": "user", "content": SECRET}))
+    (home.state / "island").mkdir(parents=True)
+    (home.state / "island" / "quiet.json").write_bytes(orjson.dumps(to_json(Hush(hidden=True))))
+    told = home.run("explain", SESSION).stdout
+    assert told.startswith(f"Claude Code, session {SESSION}\n")
+    assert re.search(r"\n  fact cwd \[\d+ characters\] ", told)
+    assert "fact role person" in told
+    for said in (told, home.run("explain", SESSION[:4]).stderr):
+        assert not re.search(r"\bapp\b", said)
+
+
+def test_explain_looks_at_what_the_settings_say_and_at_nothing_else(home):
+    home.set('agents = ["codex"]')
+    assert home.run("explain").stdout == "no sessions: nothing to explain\n"
+    assert home.run("explain", SESSION).returncode == 2
+
+
 def test_explain_without_sessions_says_so(home):
     shutil.rmtree(home.root / ".claude")
     done = home.run("explain")

@@ -15,6 +15,7 @@ from island.cli.explain import explanation
 from island.desktop.clipboard import copy
 from island.desktop.jump import jump
 from island.desktop.opening import open_path
+from island.manner import Ear
 from island.observer import Observer
 from island.sessions import Key
 from island.settings import Settings, show
@@ -53,6 +54,10 @@ class Observed(Protocol):
     @property
     def observer(self) -> Observer:
         """Who observes them now."""
+
+    @property
+    def ear(self) -> Ear:
+        """How the user listens just now."""
 
     def publish_now(self) -> None:
         """Show what is different, though nothing was written."""
@@ -111,7 +116,8 @@ class Actions:
         row = next((row for row in observer.sessions.rows() if (row.agent, row.session) == key), None)
         if row is None:
             return "island has forgotten it: it is long over"
-        return await self._page("explanation.txt", "\n".join(explanation(observer, row, self._clock())))
+        return await self._page("explanation.txt", "\n".join(
+            explanation(observer, row, self._clock(), hidden=self._running.ear.hush.hidden)))
 
     async def _copy(self, key: Key) -> Word:
         return await asyncio.to_thread(copy, key[1])

@@ -21,6 +21,7 @@ from island.desktop import notify
 from island.desktop.notify import open_notifier
 from island.desktop.opening import open_path
 from island.instance import LockError, runs
+from island.manner import Ear
 from island.model import Reason
 from island.notices import Notice
 from island.observer import Observer
@@ -105,6 +106,11 @@ class Demo:
     def observer(self) -> Observer:
         """Who observes the story."""
         return self._story.observer
+
+    @property
+    def ear(self) -> Ear:
+        """How who looks on listens."""
+        return self._story.ear
 
     def publish_now(self) -> None:
         """Have the story go on from what was seen or silenced; it is shown by who plays."""

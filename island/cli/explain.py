@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from math import isinf
 from typing import Any
@@ -13,10 +14,14 @@ from typing import Any
 from island.agents import AGENTS
 from island.cli.table import cells, short
 from island.look import look_once
-from island.model import Event, Row, Session
+from island.model import Event, Kind, Row, Session
 from island.observer import Observer
 from island.text import age, safe
 from island.wishes import Wishes
+
+#: Facts that agents make from prompts, and facts that tell no name.
+PROSE = frozenset({"title", "name"})
+NAMELESS = frozenset({"role", "model", "tokens", "window", "version", "parent"})
 
 
 def add_parser(commands: Any) -> None:
@@ -29,9 +34,10 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain one session; 2 if it is not clear which."""
-    now = time.time()
-    observer, wanted = look_once(now, panes=arguments.panes), arguments.session or ""
-    observer.sessions.seen = Wishes().seen
+    now, wishes, wanted = time.time(), Wishes(), arguments.session or ""
+    settings, hidden = wishes.settings, wishes.hush.hidden
+    observer = look_once(now, panes=arguments.panes or settings.panes, agents=settings.agents)
+    observer.sessions.seen = wishes.seen
     rows = observer.sessions.rows()
     meant = [row for row in rows if _is_meant(row, wanted)]
     if not wanted and not rows:
@@ -40,10 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"island: no session begins with {wanted!r}, and no project is called so", file=sys.stderr)
         return 2
     elif wanted and len(meant) > 1:
-        print(f"island: {wanted!r} may be any of {len(meant)} sessions:\n{_listed(meant, now)}", file=sys.stderr)
+        print(f"island: {wanted!r} may be any of {len(meant)} sessions:\n{_listed(meant, now, hidden=hidden)}",
+              file=sys.stderr)
         return 2
     else:
-        print("\n".join(explanation(observer, meant[0], now)))
+        print("\n".join(explanation(observer, meant[0], now, hidden=hidden)))
     if len(rows) > 1 and not wanted:
         print(f"\n{len(rows) - 1} more: island status --all lists them")
     return 0
@@ -54,37 +61,45 @@ def _is_meant(row: Row, wanted: str) -> bool:
     return wanted == row.project or any(ident.startswith(wanted) for ident in (row.session, short(row.session)))
 
 
-def _listed(rows: list[Row], now: float) -> str:
-    return "\n".join("  " + "  ".join(filter(None, (*cells(row, now)[:-1], safe(row.session)))) for row in rows)
+def _listed(rows: list[Row], now: float, *, hidden: bool) -> str:
+    shown = [replace(row, project="") if hidden else row for row in rows]
+    return "\n".join("  " + "  ".join(filter(None, (*cells(row, now)[:-1], _ident(row, hidden)))) for row in shown)
 
 
-def explanation(observer: Observer, row: Row, now: float) -> Iterator[str]:
-    """Yield the lines that explain one row."""
+def _ident(row: Row, hidden: bool) -> str:
+    """Return a session's id, but no path if names are hidden: some agents keep one session in each folder."""
+    return short(row.session) if hidden and set(row.session) & set("/\\") else safe(row.session)
+
+
+def explanation(observer: Observer, row: Row, now: float, *, hidden: bool = False) -> Iterator[str]:
+    """Yield the lines that explain one row; hidden: without the names of projects and folders."""
     verdict, agent = row.verdict, AGENTS[row.agent]
     session = observer.sessions.held[row.agent, row.session]
-    yield f"{agent.label}, session {safe(row.session)}" + (f", {safe(row.project)}" if row.project else "")
+    named = f", {safe(row.project)}" if row.project and not hidden else ""
+    yield f"{agent.label}, session {_ident(row, hidden)}{named}"
     yield f"  {verdict.state} ({verdict.reason}), {verdict.sure}" + (", seen" if row.seen else "")
     yield f"  since      {_clock(verdict.since)} ({age(now - verdict.since)} ago)"
     yield "  lapses     " + ("never" if isinf(verdict.until) else f"{_clock(verdict.until)}, if nothing else comes")
     if verdict.evidence:
-        yield f"  decided by {_event(verdict.evidence, now)}"
+        yield f"  decided by {_event(verdict.evidence, now, hidden)}"
     yield f"  kind       {row.role}" + (": neither rings nor colours the icon" if row.role != "person" else "")
     yield "  evidence   " + "; ".join(agent.evidence)
     for blind in row.blind:
         yield f"  invisible  {blind}"
     yield ""
-    yield from _registers(session, now)
+    yield from _registers(session, now, hidden)
 
 
-def _registers(session: Session, now: float) -> Iterator[str]:
+def _registers(session: Session, now: float, hidden: bool) -> Iterator[str]:
     events = list(session.events())
     yield f"registers ({len(events)}), newest first:"
     for event in sorted(events, key=lambda e: (-e.at, -e.order)):
-        yield f"  {_event(event, now)}"
+        yield f"  {_event(event, now, hidden)}"
 
 
-def _event(event: Event, now: float) -> str:
-    word = f"[{len(event.word)} characters]" if event.key in ("title", "name") else event.word
+def _event(event: Event, now: float, hidden: bool) -> str:
+    private = event.key in PROSE or (hidden and event.kind is Kind.FACT and event.key not in NAMELESS)
+    word = f"[{len(event.word)} characters]" if private else event.word
     said = " ".join(part for part in (event.kind, event.key, word) if part)
     turn = f" turn {event.turn}" if event.turn else ""
     when = age(now - event.at) + " ago" if event.at > 0 else "no time"
