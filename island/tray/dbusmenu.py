@@ -76,7 +76,7 @@ class DBusMenu(ServiceInterface):
 
     def _heard(self, number: int, event: str) -> bool:
         """Take one event of the host; say whether its row is known."""
-        if event == "opened" or (event == "closed" and number == ROOT):
+        if event in {"opened", "clicked"} or (event == "closed" and number == ROOT):
             self._opened(event == "opened")
         if number == ROOT:
             return True
@@ -87,21 +87,31 @@ class DBusMenu(ServiceInterface):
         return row is not None
 
     def _opened(self, is_open: bool) -> None:
-        self._open_until = asyncio.get_running_loop().time() + LONGEST_HOLD if is_open else 0.0
+        """Take note that something of the menu was opened, or that all of it was closed, as by a click on a row."""
+        self._open_until = 0.0
+        if is_open:
+            self._hold()
         if self._rows.differs(self._wanted):
             self._layout.stop()
             self._layout.ask()
         if not is_open:
             self._on_closed()
 
+    def _hold(self) -> None:
+        self._open_until = asyncio.get_running_loop().time() + LONGEST_HOLD
+
     def _refresh(self, number: int) -> bool:
-        """Bring the menu up to date just before it is shown; say whether its layout changed."""
+        """Bring the menu up to date just before it is shown; say whether its layout changed.
+
+        It counts as open from then on: of the menu itself GTK's hosts tell neither that it was opened nor closed.
+        """
         self._reword()
-        if number != ROOT or not self._rows.differs(self._wanted):
-            return False
-        self._open_until = 0.0
-        self._layout.wait(0)
-        return True
+        changed = number == ROOT and self._rows.differs(self._wanted)
+        if changed:
+            self._open_until = 0.0
+            self._layout.wait(0)
+        self._hold()
+        return changed
 
     def _node(self, number: int, depth: int, names: Container[str]) -> list[Any]:
         """Return a row, and as many levels of what it opens; -1: all."""

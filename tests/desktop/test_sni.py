@@ -265,6 +265,21 @@ async def test_an_open_menu_keeps_its_rows_until_it_is_closed(monkeypatch):
 
 @pytest.mark.usefixtures("bus")
 @play
+async def test_a_menu_that_is_about_to_be_shown_is_open_until_a_row_of_it_is_clicked(monkeypatch):
+    monkeypatch.setattr(sni, "ICON_GAP", 0.01)
+    monkeypatch.setattr(dbusmenu, "LAYOUT_GAP", 0.01)
+    async with shown() as (tray, chosen, host):  # a host of GTK's says no more of it than this
+        assert await host.menu("AboutToShow", "i", 0) == [False]
+        tray.apply(with_rows("new"))
+        await asyncio.sleep(0.3)
+        assert host.heard("LayoutUpdated") == []
+        await host.click("Quit island")
+        await eventually(lambda: host.heard("LayoutUpdated"))
+        assert (chosen, await host.labels()) == (["quit"], ["new"])
+
+
+@pytest.mark.usefixtures("bus")
+@play
 async def test_no_new_tooltip_comes_over_an_open_menu(monkeypatch):
     monkeypatch.setattr(sni, "ICON_GAP", 0.01)
     async with shown() as (tray, _, host):
