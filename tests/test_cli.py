@@ -264,7 +264,7 @@ def test_status_for_a_script_is_an_exit_code(home):
 
 @pytest.mark.parametrize(("name", "line"), [
     ("plain", "1 finished\n"), ("polybar", "%{F#009e73}✓1%{F-}\n"), ("i3blocks", "✓1\n✓1\n#009e73\n"),
-    ("tmux", "#[fg=#009e73]✓1#[default]\n"), ("starship", "✓1\n"),
+    ("tmux", "#[bg=#1c1f26] #[fg=#009e73]✓1 #[default]\n"), ("starship", "✓1\n"),
 ])
 def test_status_for_a_bar_is_a_line(home, name, line):
     home.set(ONLY_CLAUDE)

@@ -9,13 +9,16 @@ from collections.abc import Callable, Mapping
 from island.cli.export import as_json
 from island.model import Role, Row, Snapshot, State
 from island.text import age, markup, safe
-from island.tray.face import GLYPHS, WORDS, Face, face_of
+from island.tray.face import GLYPHS, WORDS, Face, face
 
 #: The icon's own colours, told apart by the colour-blind too, and by their signs without any.
 COLOURS: Mapping[Face, str] = {
     Face.YOUR_TURN: "#e69f00", Face.ERROR: "#cc2430", Face.DONE: "#009e73", Face.STALLED: "#cc79a7",
     Face.WORKING: "#56b4e9", Face.CALM: "#e69f00", Face.IDLE: "#8e9296",
 }
+
+#: What they stand out from.
+GROUND = "#1c1f26"
 
 #: Most pressing first: what is counted, and in which words.
 COUNTED: Mapping[Face, str] = {
@@ -25,13 +28,6 @@ COUNTED: Mapping[Face, str] = {
 
 #: A bar's tooltip is no list: the most pressing sessions are enough.
 MOST_LINES = 12
-
-
-def face(row: Row) -> Face:
-    """Return the face of a row."""
-    if row.verdict.state is not State.YOUR_TURN:
-        return Face(row.verdict.state.value)
-    return Face.CALM if row.seen else face_of(row.verdict.reason)
 
 
 def faces(snapshot: Snapshot) -> Counter[Face]:
@@ -94,7 +90,9 @@ FORMATS: Mapping[str, Callable[[Snapshot], str]] = {
     "polybar": lambda snapshot: _signs(snapshot, lambda sign, colour: f"%{{F{colour}}}{sign}%{{F-}}"),
     # Three lines: the text, the same where there is little room, and its colour.
     "i3blocks": lambda snapshot: f"{_signs(snapshot)}\n{_signs(snapshot).split()[0]}\n{_first(snapshot)}",
-    "tmux": lambda snapshot: _signs(snapshot, lambda sign, colour: f"#[fg={colour}]{sign}#[default]"),
+    # Its own status line is black on green, on which these colours are not seen: so with a ground of their own.
+    "tmux": lambda snapshot: (
+        f"#[bg={GROUND}] {_signs(snapshot, lambda sign, colour: f'#[fg={colour}]{sign}')} #[default]"),
     # A prompt has room for what matters alone; what is empty, starship leaves out.
     "starship": lambda snapshot: _signs(snapshot) if any(faces(snapshot)[one] for one in COUNTED) else "",
 }
