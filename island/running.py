@@ -102,7 +102,10 @@ class Running:
     @property
     def ear(self) -> Ear:
         """How the user listens just now."""
-        return replace(self.wishes.ear, away=self._away)
+        ear = replace(self.wishes.ear, away=self._away)
+        if not self._exported:
+            return ear
+        return replace(ear, manner=replace(ear.manner, titles=self.wishes.settings.exports))
 
     def went(self, away: bool) -> None:
         """Take note that the user has left the screen, or is back."""

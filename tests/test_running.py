@@ -220,6 +220,15 @@ async def test_nothing_is_shown_before_all_that_is_there_was_looked_at(home, sta
         await task
 
 
+@pytest.mark.usefixtures("own_folders")
+@pytest.mark.parametrize(("titles", "told", "exported"), [("notices", True, False), ("exports", False, True)])
+def test_the_notices_that_other_programs_read_have_titles_only_if_they_may_be_told_any(titles, told, exported):
+    settings_path().parent.mkdir(parents=True, exist_ok=True)
+    settings_path().write_text(f"titles.{titles} = true")
+    assert Running(lambda *_: None).ear.manner.titles is told
+    assert Running(lambda *_: None, exported=True).ear.manner.titles is exported
+
+
 @in_loop
 async def test_before_the_first_look_the_tray_has_a_menu_to_quit_by(monkeypatch, own_folders):
     shown: list[TrayModel] = []
