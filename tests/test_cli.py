@@ -24,6 +24,7 @@ import orjson
 import psutil
 import pytest
 
+from island.agents import AGENTS
 from island.agents.cursor import CURSOR
 from island.cli.export import FIELDS, schema
 from island.cli.watch import Screen
@@ -616,8 +617,9 @@ def test_doctor_finds_that_there_is_no_desktop_and_says_what_to_do(home):
     assert "WRONG notices: no-bus\n      start island inside a desktop session" in done.stdout
     assert re.search(r"ok    Claude Code: 2 files in .*/home/\.claude, the last change \d+ s ago, versions 2\.1\.332\n"
                      "ok", done.stdout)  # nothing is invisible of so new a version
-    assert re.search(r"ok    not here: .*Factory Droid, .*\n", done.stdout)
-    assert "Factory Droid:" not in done.stdout
+    absent = [agent.label for agent in AGENTS.values() if f"ok    {agent.label}: " not in done.stdout]  # others may run
+    assert "Claude Code" not in absent
+    assert f"ok    not here: {', '.join(absent)}\n" in done.stdout
     assert "ok    island: does not run now" in done.stdout
 
 
@@ -626,7 +628,23 @@ def test_doctor_tells_all_that_is_invisible_of_the_agents_that_are_here(home):
     (home.root / ".cursor/projects/app/agent-transcripts/s1/s1.jsonl").touch()
     done = home.run("doctor")
     told = "".join(f"      invisible: {blind}\n" for blind in CURSOR.blind_in())
-    assert re.search(rf"ok    Cursor: 1 files in [^\n]*\n{re.escape(told)}ok", done.stdout)
+    assert re.search(rf"ok    Cursor: 1 file in [^\n]*\n{re.escape(told)}ok", done.stdout)
+
+
+def test_doctor_says_that_an_agent_runs_of_which_there_is_no_file(home, tmp_path):
+    droid = tmp_path / "droid"
+    droid.symlink_to("/bin/sleep")
+    with subprocess.Popen([droid, "60"]) as running:
+        told = home.run("doctor").stdout
+        running.kill()
+    assert re.search(r"ok    Factory Droid: runs, but has no file in .*\n      if it has been used, its files", told)
+
+
+def test_doctor_looks_at_what_the_settings_say_and_at_nothing_else(home):
+    home.set('agents = ["codex"]')
+    done = home.run("doctor")
+    assert "Claude Code:" not in done.stdout
+    assert "ok    not watched, as the settings say: Aider, Claude Code, " in done.stdout
 
 
 def test_doctor_tells_what_the_readers_did_not_know(home):
@@ -652,7 +670,7 @@ def test_doctor_tells_a_program_the_same_as_people(home):
     assert here == [ages.sub("", what) for what in whats if not what.startswith("not here")]
     absent = [f["absent"] for f in report["findings"] if f["absent"]]
     assert f"not here: {', '.join(absent)}" in whats
-    assert "Factory Droid" in absent
+    assert "Claude Code" not in absent
 
 
 def test_doctor_says_that_a_trial_notice_could_not_be_sent(home):

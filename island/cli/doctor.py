@@ -41,6 +41,9 @@ SCHEMA = 1
 #: Characters of the longest line: what is longer is no text of ours.
 WIDEST = 400
 
+#: An agent that runs has its files somewhere else, or none yet.
+MOVED = "if it has been used, its files lie elsewhere: start island with the same variables that moved them"
+
 #: Notices come, whether or not they can be clicked.
 WELL = (NoticeHealth.READY, NoticeHealth.SHOW_ONLY)
 
@@ -68,10 +71,11 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings; 1 if something is wrong."""
-    observer = look_once(panes=arguments.panes)
+    wishes = Wishes()
+    observer = look_once(panes=arguments.panes or wishes.settings.panes, agents=wishes.settings.agents)
     desktop = asyncio.run(_desktop(notify=arguments.notify))
     agents = [*_agents(observer), *_hooks(observer), *_drift(observer)]
-    findings = [*desktop, *_settings(), *_limits(), *agents, _instance()]
+    findings = [*desktop, *_settings(wishes), *_limits(), *agents, _instance()]
     print(_as_json(findings) if arguments.json else "\n".join(_as_text(findings)))
     return 0 if all(f.well for f in findings) else 1
 
@@ -135,13 +139,14 @@ def _notices(health: NoticeHealth) -> Finding:
     return Finding(health in WELL, f"notices: {health}", advice.get(health, ""))
 
 
-def _settings() -> Iterator[Finding]:
-    """Yield whether the settings, and what island keeps, are understood."""
-    wishes = Wishes()
+def _settings(wishes: Wishes) -> Iterator[Finding]:
+    """Yield whether the settings, and what island keeps, are understood, and which agents they leave out."""
     for trouble in wishes.trouble:
         yield Finding(False, f"settings: {trouble}", "`island config` shows what counts")
     if not wishes.trouble:
         yield Finding(True, f"settings: {wishes.file.path}" if wishes.file.text else "settings: all as by default")
+    if out := [agent.label for name, agent in AGENTS.items() if name not in wishes.settings.agents]:
+        yield Finding(True, f"not watched, as the settings say: {', '.join(out)}")
 
 
 def _limits() -> Iterator[Finding]:
@@ -158,7 +163,8 @@ def _limits() -> Iterator[Finding]:
 
 def _agents(observer: Observer) -> list[Finding]:
     """Return what there is of each agent; first of those that are here."""
-    return sorted((_agent(observer, observer.sessions.agents[name], home) for name, home in homes().items()),
+    where = homes(agents=observer.sessions.agents)
+    return sorted((_agent(observer, observer.sessions.agents[name], home) for name, home in where.items()),
                   key=lambda finding: bool(finding.absent))
 
 
@@ -169,11 +175,18 @@ def _agent(observer: Observer, agent: Agent, home: str) -> Finding:
     where = home if below else "the folders it runs in"
     if not found and not running:
         return Finding(True, f"{agent.label}: not here (no file in {where}, and no process)", absent=agent.label)
-    newest = f", the last change {age(time.time() - max(f.mtime for f in found))} ago" if found else ""
-    versions = sorted({s.fact("version") for _, s in observer.sessions.all(agent)} - {""})
-    known = f", versions {', '.join(versions)}" if versions else ""
-    return Finding(True, f"{agent.label}: {len(found)} files in {where}{newest}{known}",
-                   "\n".join(f"invisible: {blind}" for blind in agent.blind_in(*versions)))
+    blind = "\n".join(f"invisible: {what}" for what in agent.blind_in(*_versions(observer, agent)))
+    if not found:
+        return Finding(True, f"{agent.label}: runs, but has no file in {where}", f"{MOVED}\n{blind}".rstrip())
+    newest = age(time.time() - max(f.mtime for f in found))
+    known = ", ".join(_versions(observer, agent))
+    files = "1 file" if len(found) == 1 else f"{len(found)} files"
+    return Finding(True, f"{agent.label}: {files} in {where}, the last change {newest} ago"
+                   + (f", versions {known}" if known else ""), blind)
+
+
+def _versions(observer: Observer, agent: Agent) -> list[str]:
+    return sorted({session.fact("version") for _, session in observer.sessions.all(agent)} - {""})
 
 
 def _hooks(observer: Observer) -> Iterator[Finding]:
