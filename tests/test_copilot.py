@@ -146,6 +146,48 @@ def test_what_a_session_is_stands_where_it_starts_goes_on_and_changes():
     assert facts(read("session.start", detachedFromSpawningParentSessionId="p")) == {"parent": "p", "role": "child"}
 
 
+def shell_said(content, **told):
+    found = read("tool.execution_complete", toolCallId="c", result={"content": content},
+                 toolTelemetry={"properties": told})
+    return [s for s in said(found) if s[2] == "shell"]
+
+
+@pytest.mark.parametrize(("content", "mode", "want"), [
+    ("<command started in background with shellId: 0>", "async", "opened"),
+    ("<command started in detached background with shellId: 0. You will be notified when it completes.>", "async",
+     "opened"),
+    ("out\n<command with shellId: 0 is still running after 5 seconds. Use read_bash to wait.>", "sync", "opened"),
+    ("<command with shellId: 0 is running in the background after the user moved it off the main turn.>", "sync",
+     "opened"),
+    ("<command with shellId: 0 is already running, wait for output with read_bash>", "async", "opened"),
+    ("out\n<shellId: 0 completed with exit code 0>", "", "closed"),
+    ("out\n<command with id: 0 exited with exit code 0>", "", "closed"),
+    ("<command with id: 0 stopped>", "", "closed"),
+    ("<command with id: 0 had already stopped>", "", "closed"),
+    ("<unable to send input. no command with id: 0 is currently running>", "", "closed"),
+    ("out\n<shellId: 0 completed with exit code 0>", "sync", ""),
+    ("<command started in background with shellId: 0>\nquoted", "", ""),
+    ("<exited with exit code 0>", "sync", ""),
+    (5, "async", ""),
+])
+def test_a_shells_last_words_tell_whether_it_goes_on(content, mode, want):
+    assert shell_said(content, executionMode=mode) == ([(want, "shell:0", "shell")] if want else [])
+
+
+def notified(about):
+    line = {"type": "system.notification", "timestamp": STAMP, "data": {"kind": about}}
+    return list(read_log(Record(LOG, json.dumps(line).encode(), 10, 7.0)))
+
+
+@pytest.mark.parametrize(("about", "want"), [
+    ({"type": "shell_completed", "shellId": "0"}, [("closed", "shell:0", "shell")]),
+    ({"type": "shell_detached_completed", "shellId": "0"}, [("closed", "shell:0", "shell")]),
+    ({"type": "agent_idle", "agentId": "a"}, []), ({}, []), (5, []), ({"type": 5}, []),
+])
+def test_a_notification_tells_that_a_shell_has_ended(about, want):
+    assert said(notified(about)) == want
+
+
 @pytest.mark.parametrize(("kind", "data", "want"), [
     ("user.message", {"interactionId": "i2", "source": f"agent-{ID}"}, []),
     ("assistant.turn_start", {}, []),

@@ -7,6 +7,7 @@ tells background work, but not what for, nor that a dialog waits.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
@@ -24,13 +25,17 @@ BOOKKEEPING = frozenset({
     "session.mode_changed", "session.mode_notice_delivered", "session.permissions_changed", "session.plan_changed",
     "session.skills_loaded", "session.snapshot_rewind", "session.tools_updated", "session.truncation",
     "session.usage_info", "session.warning", "session.workspace_file_changed", "skill.invoked", "subagent.configured",
-    "subagent.deselected", "subagent.selected", "system.message", "system.notification", "tool.user_requested",
+    "subagent.deselected", "subagent.selected", "system.message", "tool.user_requested",
 })
 BOOKKEEPING_KINDS = ("hook.", "model.")  # `hook.start` of a prompt is read before
 
 ASKING_TOOLS = {"ask_user": "question", "exit_plan_mode": "plan"}
 ERRORS = {"authentication": Reason.LOGIN, "authorization": Reason.LOGIN, "quota": Reason.LIMIT,
           "rate_limit": Reason.LIMIT}
+
+#: What a shell tool tells the model last: which shell it was, and in these words that it goes on.
+SHELL = re.compile(r"<[^<>]*\b(?:shellId|id): ([\w.-]*\w)[^<>]*>\s*\Z")
+GOES_ON = re.compile(r"<command started in |is (?:still |already )?running")
 
 
 def read_log(record: Record) -> Iterator[Event]:
@@ -95,10 +100,16 @@ def _call(call: dict[str, Any], session: str, at: float) -> Event:
 
 
 def _called(d: dict[str, Any], session: str, at: float) -> Iterator[Event]:
-    """Read that a call has returned: up to 1.0.80 it alone tells that its subagent goes on in the background."""
+    """Read that a call has returned: up to 1.0.80 it alone tells what goes on in the background."""
+    told = part(part(d, "toolTelemetry"), "properties")
     yield Event(Kind.CLOSED, session, at, word(d.get("toolCallId")), "tool")
-    if part(part(d, "toolTelemetry"), "properties").get("execution_mode") == "background":
+    if told.get("execution_mode") == "background":
         yield Event(Kind.OPENED, session, at, _task(d), "child")
+    if shell := SHELL.search(word(part(d, "result").get("content"))):
+        if GOES_ON.search(shell[0]):
+            yield Event(Kind.OPENED, session, at, f"shell:{shell[1]}", "shell")
+        elif told.get("executionMode") != "sync":  # that one never went to the background
+            yield Event(Kind.CLOSED, session, at, f"shell:{shell[1]}", "shell")
     if d.get("interactionId"):  # the user's own `!command` has none
         yield Event(Kind.PROGRESS, session, at, word=Reason.MODEL)
 
@@ -142,6 +153,10 @@ def _bookkeeping(kind: str, d: dict[str, Any], session: str, at: float) -> Itera
             yield from facts(session, at, model=d.get("newModel"))
         case "session.usage_record" if isinstance(d.get("usage"), dict):
             yield from facts(session, at, tokens=amount(d["usage"].get("inputTokens")))
+        case "system.notification" if word(part(d, "kind").get("type")).startswith("shell_"):
+            yield Event(Kind.CLOSED, session, at, f"shell:{word(part(d, 'kind').get('shellId'))}", "shell")
+        case "system.notification":
+            return
         case "session.shutdown":
             yield from facts(session, at, tokens=amount(d.get("currentTokens")))
         case _ if kind in BOOKKEEPING or kind.startswith((*BOOKKEEPING_KINDS, "session.compaction_", "session.usage_")):
