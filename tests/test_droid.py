@@ -87,7 +87,23 @@ def test_a_prompt_is_keyed_by_its_own_id():
     {"ident": "context-m1"}, {"visibility": "llm_only"}, {"visibility": "user_only"}, {"hookEventName": "Stop"},
 ])
 def test_not_all_that_the_user_is_said_to_say_is_a_prompt(more):
-    assert message("user", text("BYOK Error: 401"), **more) == []
+    assert message("user", text("Keep it short."), **more) == []
+
+
+@pytest.mark.parametrize(("words", "visibility", "want"), [
+    ("BYOK Error: 401 no", "user_only", [("answer", "", "error")]),
+    ("BYOK Error: 401 no", "llm_only", []),
+    ("Credit limit reached. Use /limits", "user_only", [("answer", "", "limit")]),
+    ("Error: Request was aborted.", "user_only", [("answer", "", "interrupted")]),
+    ("Request cancelled by user", "both", [("answer", "", "interrupted")]),
+    ("Your previous response ended before completion. Continue where you left off.", "llm_only",
+     [("progress", "", "model")]),
+    ("Continue.", "llm_only", [("progress", "", "model")]),
+    ("Continue.", "user_only", []),
+    ("Switched to another model.", "user_only", []),
+])
+def test_what_is_said_aside_tells_how_a_turn_failed_or_was_sent_on(words, visibility, want):
+    assert said(message("user", text(words), visibility=visibility)) == want
 
 
 @pytest.mark.parametrize("words", ["Request cancelled by user", "Request interrupted by user"])

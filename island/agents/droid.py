@@ -28,8 +28,21 @@ LOOKS = frozenset({"Glob", "Grep", "LS", "Read", "TodoWrite"})
 #: What is written where a person stopped it, in place of a result or as a message of its own.
 STOPPED = (
     "Tool execution cancelled by user", "Error: Tool execution cancelled by user",
-    "Request cancelled by user", "Request interrupted by user",
+    "Request cancelled by user", "Request interrupted by user", "Error: Request was aborted.",
 )
+
+#: How an error begins that is shown; newer versions write the turn's outcome after it. In English alone: what is not
+#: known may be a notice on the way.
+SHOWN: Mapping[str, Reason] = {
+    **dict.fromkeys((
+        "Error: ", "BYOK Error: ", "API Validation Error: ", "The AI model timed out.",
+        "The upstream AI model provider is currently overloaded.", "Request blocked by provider safety checks.",
+    ), Reason.ERROR),
+    **dict.fromkeys(("Credit limit reached.", "You have reached the credit limit "), Reason.LIMIT),
+}
+
+#: What sends the model on by itself, said to it alone: its answer was cut off at the output limit, or came to nothing.
+SENT_ON = ("Your previous response ", "Continue.")
 
 #: Why a turn ended. A spec that is handed off goes on in another session: nothing to announce.
 OUTCOMES: Mapping[str, Reason | str] = {
@@ -77,14 +90,24 @@ def _message(o: dict[str, Any], message: dict[str, Any], session: str, at: float
     if message.get("hookEventName"):
         return  # hooks run before a turn, in it and after its end
     if message.get("visibility"):  # for the model alone, or for the eyes alone
-        interrupted = text.startswith(STOPPED)
-        yield from [Event(Kind.ANSWER, session, at, word=Reason.INTERRUPTED, source="interrupted")] * interrupted
+        yield from _aside(message["visibility"], text, session, at)
     elif message.get("role") == "assistant":
         yield from _response(message, text, session, at)
     elif results:
         yield from _results(results, session, at)
     elif text and not ident.startswith("context-"):
         yield Event(Kind.PROMPT, session, at, word="user", turn=ident, source="prompt")
+
+
+def _aside(visibility: object, text: str, session: str, at: float) -> Iterator[Event]:
+    """Read what is said to the model alone, or shown alone: how a turn was stopped, failed, or was sent on."""
+    failed = next((reason for begins, reason in SHOWN.items() if text.startswith(begins)), "")
+    if text.startswith(STOPPED):
+        yield Event(Kind.ANSWER, session, at, word=Reason.INTERRUPTED, source="interrupted")
+    elif visibility == "user_only" and failed:
+        yield Event(Kind.ANSWER, session, at, word=failed, source="error shown")
+    elif visibility == "llm_only" and text.startswith(SENT_ON):
+        yield Event(Kind.PROGRESS, session, at, word=Reason.MODEL, source="sent on")
 
 
 def _results(results: list[dict[str, Any]], session: str, at: float) -> Iterator[Event]:
@@ -222,6 +245,7 @@ DROID = Agent(
         Source("sessions/*/*.settings.json", Shape.DOCUMENT, read_settings, side=True),
         Source("sessions/*.settings.json", Shape.DOCUMENT, read_settings, side=True),
         Source("state/background-processes.json", Shape.DOCUMENT, read_background, side=True),
+        Source("background-processes.json", Shape.DOCUMENT, read_background, side=True),  # up to 0.215
     ),
     main=is_main,
     owns=owns,
