@@ -390,6 +390,27 @@ def test_status_tells_what_stands_there(home, capsys):
     assert "gone" not in capsys.readouterr().out.splitlines()[-1]
 
 
+@pytest.mark.parametrize("home", ["linux"], indirect=True)  # elsewhere Droid has none
+@pytest.mark.parametrize(("name", "held", "taken"), [
+    ("hooks.json", '{"Stop": [{"hooks": []}], "PreToolUse": []}', "Stop"),
+    ("hooks/hooks.json", '{"Notification": [], "Stop": []}', "Notification, Stop"),
+    ("hooks.json", '{"PreToolUse": []}', ""), ("hooks.json", "{", ""),
+    ("hooks.json", "[]", ""), ("other.json", "{}", ""),
+])
+def test_hooks_that_another_file_keeps_from_running_are_told(home, capsys, name, held, taken):
+    path = home / ".factory" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(held)
+    main(["hooks", "install", "droid", "--yes"])
+    main(["hooks", "status", "droid"])
+    told = f"Factory Droid: but {path} has hooks of its own for {taken}, which run instead"
+    assert capsys.readouterr().out.splitlines().count(told) == (2 if taken else 0)
+    assert path.read_text() == held
+    (well, advice), = found()[1]().values()
+    assert well is not bool(taken)
+    assert (taken in advice) if taken else advice == ""
+
+
 def test_an_unknown_agent_is_refused(home, capsys):
     assert main(["hooks", "install", "claude", "nobody"]) == 2
     assert "no hooks for nobody" in capsys.readouterr().err

@@ -201,10 +201,11 @@ def _hooks(observer: Observer) -> Iterator[Finding]:
         if state == setup.ABSENT:
             continue
         deaf = [s for agent, s in sessions.all() if agent.name == name and sessions.hooks_are_silent(agent, s)]
-        well = state == setup.PRESENT and not deaf
+        unheard = setup.unheard(name) if state == setup.PRESENT else ""
+        well = state == setup.PRESENT and not deaf and not unheard
         told = f", but told nothing of the last turn in {len(deaf)} sessions" if deaf else ""
-        yield Finding(well, f"hooks of {AGENTS[name].label}: {state}{told}", "" if well else HOOKS[name].trust
-                      if state == setup.PRESENT else f"island hooks install {name}")
+        remedy = unheard or HOOKS[name].trust if state == setup.PRESENT else f"island hooks install {name}"
+        yield Finding(well, f"hooks of {AGENTS[name].label}: {state}{told}", "" if well else remedy)
 
 
 def _drift(observer: Observer) -> Iterator[Finding]:

@@ -60,8 +60,16 @@ def _contained(arguments: argparse.Namespace, setup: Setup, agent: str) -> int:
 
 
 def _status(_: argparse.Namespace, setup: Setup, agent: str) -> int:
-    print(f"{AGENTS[agent].label:16} {setup.state(agent)}  ({setup.path(agent)})")
+    state = setup.state(agent)
+    print(f"{AGENTS[agent].label:16} {state}  ({setup.path(agent)})")
+    if state == setup.PRESENT:
+        _warn(setup, agent)
     return 0
+
+
+def _warn(setup: Setup, agent: str) -> None:
+    if unheard := setup.unheard(agent):
+        print(f"{AGENTS[agent].label}: but {unheard}")
 
 
 def _show(_: argparse.Namespace, setup: Setup, agent: str) -> int:
@@ -80,6 +88,7 @@ def _install(arguments: argparse.Namespace, setup: Setup, agent: str) -> int:
         return 0
     setup.carry_out(plan, install=True)
     print(f"{AGENTS[agent].label}: its hooks are installed. {HOOKS[agent].trust[:1].upper()}{HOOKS[agent].trust[1:]}.")
+    _warn(setup, agent)
     return 0
 
 

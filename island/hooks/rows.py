@@ -91,6 +91,7 @@ class Hooks:
     stands in each entry beside the command, which goes to its key `command`; head: what a file needs that begins with
     island; text: of a file that is a program, with HOOK for the command's words; trust: what the user must still do;
     since: the oldest version that was seen to take it. Older ones may refuse the whole file for one unknown event;
+    instead: files beside it (JSON, events at the top) whose hooks of an event run instead of those in it;
     windows: what differs there, None if it is not known with which shell the agent runs its hooks there.
     """
 
@@ -103,6 +104,7 @@ class Hooks:
     trust: str = ""
     since: str = ""
     text: str = ""
+    instead: tuple[str, ...] = ()
     home: Callable[[Mapping[str, str], str], str] | None = None
     windows: Windows | None = None
     shell: Shell = Shell.SH
@@ -200,6 +202,7 @@ HOOKS: Mapping[str, Hooks] = {
             Call("Stop", Means.STOP),
         ),
         trust="Droid shows new hooks for review under /hooks; " + RESTART,
+        instead=("hooks.json", "hooks/hooks.json"),
     ),
     "gemini": Hooks(
         "settings.json", Form.GROUPS, entry={"type": "command", "name": "island", "timeout": 5000},

@@ -20,7 +20,7 @@ from pathlib import Path
 from island.agents import AGENTS
 from island.hooks import command
 from island.hooks.edit import added, complete, entries, removed
-from island.hooks.outline import TextError
+from island.hooks.outline import TextError, outline
 from island.hooks.rows import rows
 
 
@@ -84,6 +84,17 @@ class Setup:
             if complete(row, held, self._line(agent)):
                 return self.PRESENT if self.command.exists() else "installed, but the command is gone"
             return "installed by another version" if entries(row, held) else self.ABSENT
+
+    def unheard(self, agent: str) -> str:
+        """Return which file of the agent keeps island's hooks from running, and at which events; nothing if none."""
+        row = self._rows[agent]
+        for path in (self._folder(agent) / name for name in row.instead):
+            with contextlib.suppress(SetupError, TextError):
+                held = outline(_text(path) or "{}").value
+                taken = sorted({c.event for c in row.calls if isinstance(held, dict) and c.event in held})
+                if taken:
+                    return f"{path} has hooks of its own for {', '.join(taken)}, which run instead"
+        return ""
 
     def installing(self, agent: str) -> Plan:
         """Plan to put hooks in. Raise SetupError if the file cannot be read."""
