@@ -12,6 +12,9 @@ from math import inf
 from island.leases import GRACE, LATE
 from island.model import HOOK, Event, Kind, Reason, Session, newest, place
 
+#: How a turn is handed back that came to its end; of another no end makes one of these.
+WELL = ("", Reason.FINISHED, Reason.QUESTION)
+
 
 def news(session: Session, prompt: Event | None, told: Event | None) -> Event | None:
     """Return what hooks tell of the turn, if it is more than a repetition of what the history says.
@@ -26,7 +29,8 @@ def news(session: Session, prompt: Event | None, told: Event | None) -> Event | 
     if short and (later is None or later.at <= short.at):
         return short  # an agent may say that it is free once more
     if answer and told and told.kind is Kind.ANSWER and (begun is None or begun.at <= told.at < answer.at):
-        return replace(answer, at=told.at, order=told.order + 1)  # the same answer: it was the last
+        last = replace(answer, at=told.at, order=told.order + 1)  # the same answer: it was the last
+        return last if told.text or told.word in WELL else replace(last, word=told.word)
     return newest(begun, short, answer)
 
 
@@ -75,7 +79,7 @@ def silent(session: Session, over: Event | None, since: float) -> bool:
     since: when the agent's hooks were first heard, in whatever session.
     """
     prompt = session.get(Kind.PROMPT)
-    if prompt is None or over is None or over.key == HOOK or over.word not in ("", Reason.FINISHED, Reason.QUESTION):
+    if prompt is None or over is None or over.key == HOOK or over.word not in WELL:
         return False
     told = (e.at for e in session.events() if e.key.startswith(HOOK))
     return prompt.at > since + EARLY and max(told, default=0.0) < prompt.at - EARLY
