@@ -27,7 +27,7 @@ LOOKS = frozenset({"Glob", "Grep", "LS", "Read", "TodoWrite"})
 
 #: What is written where a person stopped it, in place of a result or as a message of its own.
 STOPPED = (
-    "Tool execution cancelled by user", "Error: Tool execution cancelled by user",
+    "Tool execution cancelled", "Error: Tool execution cancelled by user",
     "Request cancelled by user", "Request interrupted by user", "Error: Request was aborted.",
 )
 
