@@ -228,6 +228,7 @@ def session(ident="s1", **told):
 def test_the_program_is_known_by_its_name_and_its_services_are_not_it():
     assert is_main(droid())
     assert is_main(droid("exec", "x"))
+    assert not is_main(droid("exec", "x", "--depth", "1"))
     assert is_main(Process(5, 1, "droid.exe", ("C:\\x\\droid.exe",)))
     assert not is_main(droid("daemon"))
     assert not is_main(Process(5, 1, "bash", ("/bin/bash", "droid")))

@@ -18,7 +18,7 @@ from island.model import Event, Kind, Process, Reason, Record, Role, Session
 # -- the history, sessions/<folder>/<session>.jsonl --------------------------------------------------------------
 
 #: Known, and never state.
-BOOKKEEPING = frozenset({"compaction_state", "todo_state"})
+BOOKKEEPING = frozenset({"compaction_state", "session_end", "todo_state"})  # a subagent's end: it has answered
 
 ASKING = {"AskUser": "question", "ExitSpecMode": "plan"}
 SHELL, EDITS = frozenset({"Execute"}), frozenset({"ApplyPatch", "Create", "Edit", "MultiEdit", "Write"})
@@ -200,8 +200,8 @@ def home(environ: Mapping[str, str], user_home: str) -> str:
 
 
 def is_main(p: Process) -> bool:
-    """Tell whether a process is Droid itself, and no service of it."""
-    return p.called() == "droid" and not SERVICES & set(p.cmdline[1:2])
+    """Tell whether a process is Droid itself, and no service of it nor, up to 0.117, a subagent."""
+    return p.called() == "droid" and not SERVICES & set(p.cmdline[1:2]) and "--depth" not in p.cmdline
 
 
 def role(p: Process) -> Role | None:
