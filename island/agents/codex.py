@@ -56,7 +56,8 @@ def read_rollout(record: Record) -> Iterator[Event]:
 
 
 def _placed(events: Iterator[Event], record: Record, kind: str) -> Iterator[Event]:
-    for e in events:
+    """Yield events with their place and source; nothing goes on in a turn that a fork copied."""
+    for e in (e for e in events if e.kind is not Kind.PROGRESS or not _is_copied(e.turn, e.session)):
         source = e.source or kind
         yield Event(e.kind, e.session, e.at, e.key, e.word, e.turn, e.text, e.number, record.offset, source)
 
