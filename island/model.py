@@ -101,7 +101,7 @@ KEYLESS = "keyless"
 #: ask that names its tool, and of a tool that runs, a slash and the tool follow.
 HOOK = "hook"
 
-#: Text of a live status that names no process.
+#: Text of what is told of a session whichever process runs it: it names none, and proves none.
 ANY = "*"
 
 #: Key of the ask of a call, before the call's own.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from island.agents.base import Agent
 from island.claims import claim
-from island.model import HOOK, Event, Kind, Reason, Role, Row, Session, State, Verdict
+from island.model import ANY, HOOK, Event, Kind, Reason, Role, Row, Session, State, Verdict
 from island.news import silent
 from island.rules import LIFTED, decide, fold, lift, outdated, prune, urgency
 from island.view import seen_in, view
@@ -205,7 +205,7 @@ def _is_hearsay(event: Event, last: Event | None) -> bool:
         return True
     if last and last.key == HOOK:
         return event.source.startswith("process") or event.kind in HEARSAY - {Kind.FACT}
-    return last is None and event.kind in HEARSAY
+    return last is None and (event.kind in HEARSAY or event.text == ANY)
 
 
 def _matter(key: Key, verdict: Verdict) -> str:

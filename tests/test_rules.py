@@ -750,6 +750,7 @@ def test_an_answer_beside_the_history_counts_only_for_the_turn_that_was_seen(see
     ([], False), ([closed(30, "c1")], False), ([gone(30)], False),
     ([event(Kind.ANSWER, 30, KEYLESS, "finished", turn="g1")], False),
     ([opened(30, "c1", "tool")], True), ([owner()], True),
+    ([live(30, "idle")], True), ([live(30, "idle", ANY)], False), ([opened(30, "c1", "process", text=ANY)], False),
 ])
 def test_that_something_has_ended_is_no_more_than_hearsay(found, shown):
     sessions = Sessions(AGENTS, 0.0)

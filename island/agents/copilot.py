@@ -200,13 +200,13 @@ def _task(d: dict[str, Any]) -> str:
 def read_open(record: Record) -> Iterator[Event]:
     """Read which open sessions work, were it in the background: as a process would, whose end is told.
 
-    One that works may ask: that is no live status.
+    One that works may ask: that is no live status. A killed process leaves its sessions in the table.
     """
     for session, entry in decode(record).items():
         if isinstance(entry, dict):
             works, at = entry.get("working") is True, when(entry.get("refreshedAt"))
             kind, live = (Kind.OPENED, "") if works else (Kind.CLOSED, "idle")
-            yield Event(kind, session, at, "working", "process", source="open sessions: working")
+            yield Event(kind, session, at, "working", "process", text=ANY, source="open sessions: working")
             yield Event(Kind.LIVE, session, at, "table", live, text=ANY, source="open sessions: working")
 
 
