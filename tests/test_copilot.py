@@ -120,6 +120,7 @@ def test_a_call_is_open_from_its_message_on(name, word):
 
 def test_calls_of_odd_forms_do_no_harm():
     assert said(message(5, {"arguments": "x"})) == [("opened", "", "tool"), ("progress", "", "tool")]
+    assert said(read("assistant.message", messageId="m1", toolRequests=1)) == [("answer", "", "finished")]
 
 
 @pytest.mark.parametrize(("state", "ends"), [

@@ -157,6 +157,7 @@ def test_what_stands_as_the_users_means(content, means):
     ("Reading.", {"toolCalls": [call(status="cancelled")]}, []),
     ("Reading.", {"toolCalls": [call(status="cancelled"), call()]}, [("progress", "", "model")]),
     ("Reading.", {"toolCalls": [7]}, [("answer", "", "finished")]),
+    ("Reading.", {"toolCalls": 7}, [("answer", "", "finished")]),
 ])
 def test_an_answer_means(content, more, means):
     assert said(message("gemini", content, **more)) == means

@@ -84,7 +84,7 @@ def _message(d: dict[str, Any], session: str, at: float) -> Iterator[Event]:
     """Read one answer of the model. Each final one has a key of its own: background work may wake the agent later."""
     calls = d.get("toolRequests")
     yield from facts(session, at, model=d.get("model"))
-    if calls:
+    if isinstance(calls, list) and calls:
         yield from (_call(c, session, at) for c in calls if isinstance(c, dict))
         yield Event(Kind.PROGRESS, session, at, word=Reason.TOOL)
     else:

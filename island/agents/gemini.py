@@ -155,7 +155,7 @@ def _gemini(m: Object, session: str) -> Iterator[Event]:
     tokens = m.get("tokens")
     count = tokens.get("input") if isinstance(tokens, dict) else None
     yield from facts(session, at, model=m.get("model"), tokens=str(count) if isinstance(count, int) else "")
-    calls = [c for c in m.get("toolCalls") or () if isinstance(c, dict)]
+    calls = _parts(m.get("toolCalls"))
     text = text_of(parts).strip()
     if calls:
         yield from _ended(calls, session, at)
