@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from island.agents.base import Agent
-from island.hooks.rows import MARK
+from island.hooks.rows import is_marked
 from island.model import Event, Kind, Process
 from island.sources.processes import CALL_VARIABLES, descendants
 from island.view import View
@@ -49,7 +49,7 @@ def _in_turn(v: View, below: list[Process]) -> Iterable[Process]:
     A hook is no tool, and must not answer the dialog that it tells of.
     """
     left = {int(e.text) for e in v.open("process") if e.text.isdecimal() and not e.key.startswith(CALL)}
-    hooks = {p.pid for p in below if any(MARK in a for a in p.cmdline)}
+    hooks = {p.pid for p in below if any(map(is_marked, p.cmdline))}
     apart = {pid for top in left | hooks for pid in (top, *(p.pid for p in descendants(top, below)))}
     return (p for p in below if p.pid not in apart)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from island.hooks.outline import Node, TextError, insert, outline, remove
-from island.hooks.rows import MARK, Call, Form, Hooks
+from island.hooks.rows import Call, Form, Hooks, is_marked
 
 STRANGE = "its hooks stand in a form that island does not know"
 
@@ -79,12 +79,7 @@ def _remove(row: Hooks, text: str) -> str:
 
 
 def _is_ours(row: Hooks, entry: object) -> bool:
-    return isinstance(entry, dict) and _is_marked(str(entry.get(row.command)))
-
-
-def _is_marked(text: str) -> bool:
-    """Tell whether a text names island's command, by a path of any system, quoted or not."""
-    return MARK in re.sub(r"\\+", "/", text)
+    return isinstance(entry, dict) and is_marked(str(entry.get(row.command)))
 
 
 def _entries(row: Hooks, held: Any) -> Iterator[tuple[str, Any]]:
@@ -185,4 +180,4 @@ def _add_tables(row: Hooks, text: str, command: Command) -> str:
 
 
 def _remove_tables(text: str) -> str:
-    return TABLE.sub(lambda found: "" if _is_marked(found.group()) else found.group(), text)
+    return TABLE.sub(lambda found: "" if is_marked(found.group()) else found.group(), text)

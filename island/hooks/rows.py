@@ -18,6 +18,11 @@ from island.agents.base import moved_by
 MARK = "island/hooks/hook."
 
 
+def is_marked(text: str) -> bool:
+    """Tell whether a text names island's command, by a path of any system, quoted or not."""
+    return MARK in re.sub(r"\\+", "/", text)
+
+
 class Means(StrEnum):
     """What a call of a hook means for the turn."""
 
