@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import reduce
-from itertools import islice
+from itertools import islice, product
 from math import inf
 from pathlib import PurePath
 from typing import NamedTuple
 
 from island.agents.base import Agent
 from island.claims import claim
-from island.model import ANY, HOOK, Event, Kind, Reason, Role, Row, Session, State, Verdict
+from island.model import ANY, HOOK, SPAN_EDGES, Event, Kind, Reason, Role, Row, Session, State, Verdict
 from island.news import silent
 from island.rules import LIFTED, decide, fold, lift, outdated, prune, urgency
 from island.view import seen_in, view
@@ -115,13 +115,13 @@ class Sessions:
             if parent not in ("", ident):
                 self._put_lifted(agent, parent, ident, lift(session, verdict, parent))
 
-    def _put_lifted(self, agent: Agent, parent: str, child: str, lifted: Iterable[Event]) -> None:
+    def _put_lifted(self, agent: Agent, parent: str, child: str, lifted: Collection[Event]) -> None:
         """Replace what a child's verdict meant to its parent."""
         before = self.of(agent, parent)
-        others = before.only(lambda e: e.source != LIFTED or e.key not in (child, f"{child}:ask"))
-        after = reduce(Session.put, lifted, others)
-        if after.registers != before.registers:
-            self._put(agent, after)
+        slots = product(SPAN_EDGES, (child, f"{child}:ask"))
+        held = {e for slot in slots if (e := before.get(*slot)) and e.source == LIFTED}
+        if held != {*lifted}:
+            self._put(agent, reduce(Session.put, lifted, before.only(lambda e: e not in held)))
 
     def _children_first(self, key: Key) -> tuple[bool, Key]:
         return (self.held[key].fact("parent") == "", key)

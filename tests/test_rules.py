@@ -770,3 +770,15 @@ def test_a_row_says_when_its_newest_prompt_came():
         sessions.join(agent, Event(Kind.PROMPT, "s", at, turn="t"))
     sessions.settle(6.0, lambda *_: None)
     assert [row.begun for row in sessions.rows()] == [3.0]
+
+
+def test_a_child_that_goes_on_costs_its_parent_nothing(monkeypatch):
+    sessions, agent = Sessions(AGENTS, 0.0), AGENTS["codex"]
+    sessions.join(agent, event(Kind.PROMPT, 1, word="user", turn="t"))
+    for told in (Event(Kind.FACT, "child", 2.0, "parent", "s"), Event(Kind.PROMPT, "child", 2.0, turn="u")):
+        sessions.join(agent, told)
+    sessions.settle(3.0, lambda *_: None)
+    assert sessions.of(agent, "s").get(Kind.OPENED, "child")
+    monkeypatch.setattr(Session, "only", lambda *_: pytest.fail("all registers of the parent were looked at"))
+    sessions.join(agent, Event(Kind.PROGRESS, "child", 4.0, word="model"))
+    sessions.settle(5.0, lambda *_: None)
