@@ -42,15 +42,14 @@ def read_log(record: Record) -> Iterator[Event]:
     """Read one line of a session's log. Progress carries no turn: a turn that is over goes on under its old key."""
     o = decode(record)
     session, kind, d = PurePath(record.path).parent.name, word(o.get("type")), o.get("data")
-    at, agent = when(o.get("timestamp")), word(o.get("agentId"))
-    events = _subagent if agent else _main
-    for e in events(kind, d if isinstance(d, dict) else {}, session, at, agent):
+    at, events = when(o.get("timestamp")), _subagent if word(o.get("agentId")) else _main
+    for e in events(kind, d if isinstance(d, dict) else {}, session, at):
         known = e.kind is not Kind.UNKNOWN
         yield Event(e.kind, session, e.at if known else record.mtime, e.key, e.word, e.turn, e.text, e.number,
                     record.offset, kind)
 
 
-def _main(kind: str, d: dict[str, Any], session: str, at: float, _: str) -> Iterator[Event]:
+def _main(kind: str, d: dict[str, Any], session: str, at: float) -> Iterator[Event]:
     match kind:
         case "user.message":
             began = "agent" if d.get("source") == "autopilot" else "user"
@@ -174,7 +173,7 @@ def _about_session(d: dict[str, Any], session: str, at: float) -> Iterator[Event
         yield from facts(session, at, parent=parent, role=Role.CHILD)
 
 
-def _subagent(kind: str, d: dict[str, Any], session: str, at: float, _: str) -> Iterator[Event]:
+def _subagent(kind: str, d: dict[str, Any], session: str, at: float) -> Iterator[Event]:
     """Read a subagent's line: it never says anything of the main turn, but its dialogs are the session's."""
     match kind:
         case "subagent.started" if d.get("executionMode") == "background":
