@@ -304,7 +304,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One running process. created: start time, -1 if unknown; environ: None if not readable."""
+    """One running process. name: the same on all systems; created: -1 if unknown; environ: None if not readable."""
 
     pid: int
     ppid: int

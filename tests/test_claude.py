@@ -291,13 +291,13 @@ def process(name, *cmdline, cwd=""):
 
 
 @pytest.mark.parametrize(("p", "main"), [
-    (process("claude", "claude"), True), (process("claude.exe", "claude.exe"), True), (process("claude"), True),
+    (process("claude", "claude"), True), (process("claude"), True),
     (process("node", "node", "/usr/bin/claude"), True), (process("node", "node", "/usr/bin/other"), False),
     (process("bash", "bash", "claude"), False), (process("claude", "claude", "daemon"), False),
     (process("claude", "claude", "mcp", "serve"), False), (process("claude", "claude", "--resume"), True),
     (process("node", "node", "/usr/bin/claude", "update"), False),
-    (process("node.exe", r"C:\node\node.exe", r"C:\npm\node_modules\@anthropic-ai\claude-code\cli.js"), True),
-    (process("node.exe", r"C:\node\node.exe", r"C:\app\cli.js"), False),
+    (process("node", r"C:\node\node.exe", r"C:\npm\node_modules\@anthropic-ai\claude-code\cli.js"), True),
+    (process("node", r"C:\node\node.exe", r"C:\app\cli.js"), False),
 ])
 def test_the_agent_is_known_by_the_name_of_its_program(p, main):
     assert is_main(p) is main

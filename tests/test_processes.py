@@ -411,6 +411,14 @@ def test_a_process_that_ends_while_it_is_read_is_none(start, table, monkeypatch)
 # -- environment ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("named", "name"), [("git.exe", "git"), ("bash", "bash")])
+def test_a_process_has_the_name_that_it_has_on_other_systems(monkeypatch, named, name):
+    monkeypatch.setattr(module.psutil.Process, "name", lambda _: named)
+    p = module._read(os.getpid())
+    assert p is not None
+    assert p.name == name
+
+
 def test_of_an_environment_only_what_names_the_call_is_kept(start, table):
     agent = start("codex", OPENAI_API_KEY="secret", **dict.fromkeys(CALL_VARIABLES, "call_1"))
     found = next(p for p in table.poll().started if p.pid == agent.pid)

@@ -171,7 +171,7 @@ AIDER = Agent(
     sources=(Source(".aider.chat.history.md", Shape.LINES, read_chat, project=True),),
     main=lambda p: arguments(p) is not None,
     owns=owns,
-    tool=lambda p: p.name.removesuffix(".exe") != "git" and arguments(p) is None,
+    tool=lambda p: p.name != "git" and arguments(p) is None,
     role=role,
     single=True,
     dialogs=(Dialog("permission", r"\? \(Y\)es/\(N\)o.*\]:\Z", "Edit the files? (Y)es/(N)o [Yes]: "),),

@@ -301,7 +301,7 @@ def is_main(p: Process) -> bool:
     """Tell whether a process is Claude Code itself, by the name of its program."""
     script = p.cmdline[1].replace("\\", "/") if len(p.cmdline) > 1 else ""
     is_script = "claude" in (p.called(), p.called(1)) or script.endswith(SCRIPT)
-    named = p.name in ("claude", "claude.exe") or (p.name in ("node", "node.exe") and is_script)
+    named = p.name == "claude" or (p.name == "node" and is_script)
     return named and not set(p.cmdline[1:3]) & set(SUBCOMMANDS)
 
 

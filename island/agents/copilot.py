@@ -256,7 +256,7 @@ def owns(p: Process, session: Session) -> int:
 
 def is_tool(p: Process) -> bool:
     """Tell whether a process is a shell that runs a command for a tool."""
-    return p.name.removesuffix(".exe") in SHELLS and "--norc" in p.cmdline and "-c" in p.cmdline
+    return p.name in SHELLS and "--norc" in p.cmdline and "-c" in p.cmdline
 
 
 def role(p: Process) -> Role | None:

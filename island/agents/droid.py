@@ -190,7 +190,7 @@ def read_background(record: Record) -> Iterator[Event]:
 # -- processes -----------------------------------------------------------------------------------------------------
 
 SERVICES = frozenset({"daemon", "mcp", "plugin", "update", "computer", "search"})
-SHELLS = frozenset({"bash", "zsh", "fish", "powershell.exe", "pwsh", "pwsh.exe", "cmd.exe"})
+SHELLS = frozenset({"bash", "zsh", "fish", "powershell", "pwsh", "cmd"})
 RESUMING = ("-s", "--session-id", "-r", "--resume")
 
 

@@ -181,7 +181,7 @@ def _read(pid: int) -> Process | None:
             status = p.status()
             if status == psutil.STATUS_ZOMBIE:
                 return None
-            return Process(pid, p.ppid(), p.name(), tuple(p.cmdline()), created=p.create_time(),
+            return Process(pid, p.ppid(), p.name().removesuffix(".exe"), tuple(p.cmdline()), created=p.create_time(),
                            stopped=status in STOPPED)
     except psutil.AccessDenied:
         return Process(pid, -1, "")
