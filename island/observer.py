@@ -16,7 +16,7 @@ from island.agents import AGENTS
 from island.agents.base import UNMARKED, Agent, Shape, Source, contained, shown
 from island.bindings import Bindings
 from island.hooks.records import HOME, STATUS
-from island.model import KEYLESS, Event, Kind, Process, Record, Row, Snapshot, gone
+from island.model import AFRESH, KEYLESS, Event, Kind, Process, Record, Row, Snapshot, gone
 from island.rules import collapse
 from island.sessions import Sessions
 from island.sources.databases import LOG, database
@@ -262,13 +262,15 @@ class Observer:
         return any(other.source is followed.source for _, other in others)
 
     def _enough(self, agent: Agent, event: Event, now: float) -> bool:
-        """Tell whether nothing before this event can matter: its turn began here, or it is too old."""
+        """Tell whether nothing before this event can matter: its turn or conversation began here, or it is too old."""
         if 0 < event.at < now - HORIZON:
             return True
-        if event.kind is not Kind.PROMPT or is_copy(self.sessions.of(agent, event.session), event):
+        session = self.sessions.of(agent, event.session)
+        if event.key == AFRESH:
+            return session.fact("model") != ""
+        if event.kind is not Kind.PROMPT or is_copy(session, event):
             return False
-        keyless = self.sessions.of(agent, event.session).get(Kind.PROGRESS, KEYLESS)
-        return event.key != KEYLESS or keyless is not None
+        return event.key != KEYLESS or session.get(Kind.PROGRESS, KEYLESS) is not None
 
     def _removed(self, path: str, followed: Followed, now: float) -> None:
         del self._files[path]

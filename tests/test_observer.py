@@ -29,6 +29,7 @@ from island.sources.processes import Change, SystemTable
 NOW = 1_796_000_000.0
 HOUR = 3600.0
 MB = 1024 * 1024
+FORK = "01a22ed0-a09d-7a70-be33-60f96e805206"
 THREAD = "0199f0aa-1111-7222-8333-444455556666"
 
 
@@ -550,6 +551,19 @@ def test_a_thread_that_never_says_a_turn_key_is_read_to_its_last_prompt(home):
     home.append(ROLLOUT, thread(), *said_so, rollout("event_msg", -5, type="agent_message", message="answer"))
     home.observer.sweep(NOW)
     assert home.said(THREAD).startswith("working")
+
+
+def test_a_fork_that_begins_with_a_copy_is_read_no_further_than_its_last_turn(home, pieces):
+    """A fork nobody has prompted yet holds copied turns alone: the last of them tells its model, and nothing else."""
+    copied = "01a00000-0000-7000-8000-000000000001"
+    turn = (rollout("event_msg", -60, type="task_started", turn_id=copied), rollout("turn_context", -60, model="m"),
+            rollout("event_msg", -60, type="task_complete", turn_id=copied, last_agent_message="x" * 1000))
+    name = f"codex/sessions/2026/11/30/rollout-1-{FORK}.jsonl"
+    home.append(name, thread(FORK), *(turn * 5000))
+    home.observer.sweep(NOW)
+    (row,) = home.observer.sessions.rows()
+    assert (row.verdict.reason, row.model, row.project) == ("new", "m", "app")
+    assert sum(pieces) <= 4 * files.BLOCK
 
 
 def test_the_first_line_is_read_too_where_it_tells_what_the_others_do_not(home):
