@@ -49,7 +49,7 @@ function between(text,    i, c) {
     for (i = 1; i <= length(text); i++) {
         c = substr(text, i, 1)
         if (c ~ /[{[]/) {
-            if (depth == 1 && key[1] == "background_tasks") listed = 1
+            if (c == "[" && depth == 1 && key[1] == "background_tasks") listed = 1
             kind[++depth] = c; key[depth] = ""; naming = (c == "{"); word = ""
         }
         else if (c ~ /[]},]/) {
