@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from island.agents.base import UNMARKED, Agent
 from island.calls import SLACK, told_by
-from island.model import HOOK, Event, Kind, Process, Role, Session, gone
+from island.model import HOOK, PROCESS, Event, Kind, Process, Role, Session, gone
 from island.runs import Run, note, processes
 from island.sessions import Sessions
 from island.sources.processes import Change, Table
@@ -54,7 +54,7 @@ class Bindings:
     def _note_folder(self, agent: Agent, ident: str, p: Process | None, at: float) -> None:
         """Note where a session runs whose records do not tell it, or not yet."""
         if p and p.cwd and not self._sessions.of(agent, ident).fact("cwd"):
-            self._sessions.join(agent, Event(Kind.FACT, ident, at, "cwd", p.cwd, source="process"))
+            self._sessions.join(agent, Event(Kind.FACT, ident, at, "cwd", p.cwd, source=PROCESS))
 
     def left_running(self, agent: Agent, event: Event, now: float) -> None:
         """Check a process that a record says was left to run: it may have ended before anybody looked."""
@@ -80,7 +80,7 @@ class Bindings:
             return
         at = v.last.at
         if not any(agent.owns(p, session) and was_there(p, at, now) for p in self._free(agent, session)):
-            owner = Event(Kind.OWNER, session.id, v.last.at, NOBODY, number=0, source="process")
+            owner = Event(Kind.OWNER, session.id, v.last.at, NOBODY, number=0, source=PROCESS)
             self._sessions.join(agent, owner)
             self._sessions.join(agent, gone(session.id, at, NOBODY, "exit", "no process runs it"))
 
@@ -178,11 +178,11 @@ class Bindings:
             for agent, session in self._sessions.having(kind, key):
                 held = session.get(kind, key)
                 if held and not self._table.foreign(held.text):
-                    self._sessions.join(agent, gone(session.id, now, key, "exit", "process"))
+                    self._sessions.join(agent, gone(session.id, now, key, "exit", PROCESS))
         for agent, session in self._sessions.all():
             for span in view(session).open("process", "command"):
                 if span.text == key:
-                    ended = Event(Kind.CLOSED, session.id, now, span.key, span.word, source="process")
+                    ended = Event(Kind.CLOSED, session.id, now, span.key, span.word, source=PROCESS)
                     self._sessions.join(agent, ended)
 
     def _note_run(self, p: Process, now: float) -> None:
@@ -194,8 +194,8 @@ class Bindings:
             if agent.main(p) and agent.role(p) is Role.MACHINE and not self._owned(agent, p.pid):
                 run, at = f"run:{p.pid}", min(p.created, now)
                 for event in (
-                    Event(Kind.FACT, run, at, "role", Role.MACHINE, source="process"),
-                    Event(Kind.OWNER, run, at, str(p.pid), number=at, source="process"),
+                    Event(Kind.FACT, run, at, "role", Role.MACHINE, source=PROCESS),
+                    Event(Kind.OWNER, run, at, str(p.pid), number=at, source=PROCESS),
                     Event(Kind.PROMPT, run, at, word="run", turn=p.identity, source="headless run"),
                 ):
                     self._sessions.join(agent, event)
@@ -214,7 +214,7 @@ class Bindings:
         """Give up the stand-in for a headless run: its own session is known. Its program may wipe its arguments."""
         role = self._sessions.of(agent, f"run:{pid}").fact("role")
         if role:
-            self._sessions.join(agent, Event(Kind.FACT, ident, at, "role", role, source="process"))
+            self._sessions.join(agent, Event(Kind.FACT, ident, at, "role", role, source=PROCESS))
         self._sessions.drop(agent, f"run:{pid}")
 
     def _note_resumed(self, p: Process, now: float) -> None:
@@ -260,7 +260,7 @@ class Bindings:
     def _correct_owner(self, agent: Agent, session: Session, now: float) -> None:
         """Bind a session to the process of its run, where another had been found by guess."""
         v = view(session)
-        if v.owner is None or v.gone or v.owner.source != "process":
+        if v.owner is None or v.gone or v.owner.source != PROCESS:
             return
         p = self._process_of_run(agent, session)
         if p and v.owner.key != str(p.pid):
@@ -281,7 +281,7 @@ class Bindings:
         """Note whose run it is, where only the command line of its process tells."""
         role = agent.role(p) if p and not is_child(self._sessions.of(agent, ident)) else None
         if role:
-            self._sessions.join(agent, Event(Kind.FACT, ident, at, "role", role, source="process"))
+            self._sessions.join(agent, Event(Kind.FACT, ident, at, "role", role, source=PROCESS))
 
     def _launched(self, agent: Agent, p: Process) -> bool:
         """Tell whether a process only waits for the agent that it has launched."""
@@ -306,7 +306,7 @@ class Bindings:
 
     def _own(self, agent: Agent, session: Session, p: Process, at: float, now: float) -> None:
         started = p.created if p.created <= now else 0.0
-        owner = Event(Kind.OWNER, session.id, at, str(p.pid), number=started, source="process")
+        owner = Event(Kind.OWNER, session.id, at, str(p.pid), number=started, source=PROCESS)
         self._sessions.join(agent, owner)
         self._note_stopped(agent, session.id, p, now)
         self._note_shown(agent, self._sessions.of(agent, session.id), p.pid, now)
@@ -314,7 +314,7 @@ class Bindings:
     def _free(self, agent: Agent, session: Session) -> list[Process]:
         """Return the processes that may be a session's: not those that say themselves what they run."""
         told = {e.key for _, s in self._sessions.all(agent) if s.id != session.id
-                for e in s.every(Kind.OWNER) if e.source != "process"}
+                for e in s.every(Kind.OWNER) if e.source != PROCESS}
         return [p for p in self._table.all() if str(p.pid) not in told]
 
     def _leave_others(self, agent: Agent, pid: str, now: float) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from island.agents.base import Agent
 from island.hooks.rows import is_marked
-from island.model import Event, Kind, Process
+from island.model import PROCESS, Event, Kind, Process
 from island.sources.processes import CALL_VARIABLES, descendants
 from island.view import View
 
@@ -31,7 +31,7 @@ def told_by(agent: Agent, v: View, below: list[Process], now: float) -> Iterator
 
 
 def _runs_since(v: View, p: Process, at: float, key: str, word: str) -> Event:
-    return Event(Kind.OPENED, v.session.id, at, key, word, text=str(p.pid), source="process")
+    return Event(Kind.OPENED, v.session.id, at, key, word, text=str(p.pid), source=PROCESS)
 
 
 def _alone(v: View, tools: list[Process], now: float) -> Iterator[Event]:
@@ -40,7 +40,7 @@ def _alone(v: View, tools: list[Process], now: float) -> Iterator[Event]:
     if held is None or held.word != said:
         at = now if held else max([0.0, *(min(p.created, now) for p in tools)])
         since = held.at if held and said == "yes" else -1
-        yield Event(Kind.ALONE, v.session.id, at, word=said, number=since, source="process")
+        yield Event(Kind.ALONE, v.session.id, at, word=said, number=since, source=PROCESS)
 
 
 def _in_turn(v: View, below: list[Process]) -> Iterable[Process]:

@@ -191,6 +191,9 @@ def newest(*events: Event | None) -> Event | None:
 
 NONE: Mapping[str, Event] = {}
 
+#: Source of what was seen of a process, and stands in no record.
+PROCESS = "process"
+
 #: What opens a span, and what closes it.
 SPAN_EDGES = frozenset({Kind.OPENED, Kind.CLOSED})
 

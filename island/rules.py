@@ -14,7 +14,7 @@ from math import inf
 from island.claims import claim
 from island.leases import LEASES
 from island.manner import TONES
-from island.model import SPAN_EDGES, TURN_BOUND, Event, Kind, Role, Row, Session, State, Verdict, place
+from island.model import PROCESS, SPAN_EDGES, TURN_BOUND, Event, Kind, Role, Row, Session, State, Verdict, place
 from island.view import ASKS
 
 #: Source of what a child's verdict puts into its parent's registers.
@@ -30,15 +30,22 @@ def fold(session: Session, event: Event) -> Session:
 
 
 def prune(session: Session) -> Session:
-    """Forget what cannot matter any more: spans of earlier turns."""
+    """Forget what cannot matter any more: spans of earlier turns, and processes that were seen to end in them."""
     prompt = session.get(Kind.PROMPT)
-    return session.only(lambda event: not outdated(event, prompt))
+    return session.only(lambda event: not outdated(event, prompt) and not _is_spent(event, session, prompt))
 
 
 def outdated(event: Event, prompt: Event | None) -> bool:
     """Tell whether a turn-bound span was opened or closed before the newest turn began."""
     bound = event.kind in SPAN_EDGES and event.word in TURN_BOUND
     return bound and prompt is not None and event.at < prompt.at
+
+
+def _is_spent(event: Event, session: Session, prompt: Event | None) -> bool:
+    """Tell whether an event is of a process that was over before the newest turn: no record will tell of it again."""
+    span = session.get(Kind.OPENED, event.key) if event.kind in SPAN_EDGES else None
+    seen = span is not None and span.source == PROCESS and event.key not in session.open
+    return seen and prompt is not None and event.at < prompt.at
 
 
 # -- decide, collapse -------------------------------------------------------------------------------------

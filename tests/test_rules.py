@@ -10,8 +10,23 @@ from island.agents import AGENTS
 from island.agents.codex import CODEX
 from island.claims import TITLE, claim
 from island.leases import LEASES
-from island.model import AFRESH, ANY, KEYLESS, Doubt, Event, Kind, Reason, Role, Row, Session, State, Sure, Verdict
-from island.rules import collapse, decide, fold, urgency
+from island.model import (
+    AFRESH,
+    ANY,
+    KEYLESS,
+    PROCESS,
+    Doubt,
+    Event,
+    Kind,
+    Reason,
+    Role,
+    Row,
+    Session,
+    State,
+    Sure,
+    Verdict,
+)
+from island.rules import collapse, decide, fold, prune, urgency
 from island.sessions import Sessions
 from island.view import seen_in, view
 
@@ -110,6 +125,15 @@ def test_of_two_events_at_one_time_the_later_in_the_file_counts():
 def test_what_a_turn_opened_is_over_when_the_next_one_begins(order):
     found = [prompt(10), opened(11, "c1", "tool"), opened(12, "shell", "shell"), prompt(20, "t2")]
     assert [e.key for e in view(session(*found[::order])).open("tool", "shell")] == ["shell"]
+
+
+def test_processes_that_ended_in_an_earlier_turn_are_forgotten_but_not_what_a_record_tells_of_them():
+    seen = [opened(11, f"process:c{n}", "process", text=str(n), source=PROCESS) for n in (1, 2)]
+    told = opened(11, "left", "process", text="3", source="tool_result")
+    ends = [replace(closed(12, e.key, "process"), source=PROCESS) for e in (seen[0], told)]
+    held = prune(session(prompt(10), *seen, told, *ends, prompt(20, "t2")))
+    assert {e.key for e in held.events()} == {"", "process:c2", "left"}
+    assert held.open.keys() == {"process:c2"}
 
 
 @pytest.mark.parametrize("begin", [prompt(20, "t2"), keyless_prompt(20)], ids=["with a key", "without a key"])
