@@ -31,7 +31,7 @@ PERSONAL = re.compile(r"(?i)user(?!type$)|account|org|email|login|owner|author|m
 WORD_KEYS = re.compile(
     r"(?:^|_|(?<=[a-z]))(type|kind|status|state|reason|mode|source|origin|role|phase|event|operation|subtype|"
     r"decision|trigger|version|model|entrypoint|originator|level|error|info|effort|tool|start|policy|finish|"
-    r"sandbox_permissions)$",
+    r"sandbox_permissions|visibility)$",
     re.IGNORECASE,
 )
 WORD = re.compile(r"[A-Za-z0-9<][\w.:+<>-]{0,39}", re.ASCII)
@@ -74,8 +74,11 @@ ARGUMENTS = frozenset({"sandbox_permissions", "shell_id", "task_id", "mode", "ki
 OPENINGS = (
     "[Request interrupted by user for tool use]", "[Request interrupted by user]",
     "[Request interrupted by user", "Stop hook feedback",
-    "Tool execution cancelled by user", "Error: Tool execution cancelled by user",
-    "Request cancelled by user", "Request interrupted by user",
+    "Tool execution cancelled", "Error: Tool execution cancelled by user", "Error: Request was aborted.", "Error: ",
+    "Request cancelled by user", "Request interrupted by user", "BYOK Error: ", "API Validation Error: ",
+    "The AI model timed out.", "The upstream AI model provider is currently overloaded.",
+    "Request blocked by provider safety checks.", "Credit limit reached.", "You have reached the credit limit ",
+    "Your previous response ", "Continue.",
     "The user rejected permission to use this specific tool call.", "The user dismissed this question",
     "Request cancelled.", "User cancelled the request.", "Agent execution stopped", "[Operation Cancelled]",
     "[API Error: API key", '[API Error: {"error":{"code":401', '[API Error: {"error":{"code":403',
@@ -95,10 +98,15 @@ NOTIFICATION = "<task-notification>"
 NOTIFIED = re.compile(r"<(task-id|tool-use-id|status)>[A-Za-z0-9][\w-]{0,63}</\1>", re.ASCII)
 QUESTION = re.compile(r"[?？؟][ \t\r\n*_`\"')\]>»”]*\Z")  # noqa: RUF001 - real question marks
 
+#: Which shell a result is of, said last, and whether it goes on.
+SHELL = re.compile(r"<[^<>]*\b(?:shellId|id): ([\w.-]{0,63}\w)[^<>]*>\s*\Z", re.ASCII)
+GOES_ON, STARTED = re.compile(r"<command started in |is (?:still |already )?running"), "command started in "
+
 #: What this module itself puts in place of a text: it is left alone when it is blanked again.
 BLANKED = re.compile(
     r" ?(?:" + "|".join(map(re.escape, OPENINGS)) + "|" + MOVED.pattern + "|" + TAG.pattern + r")?"
-    r"(?:<[a-z-]+>[\w-]{1,64}</[a-z-]+>)*(?:" + re.escape(f"{WORKSPACE}{PROJECT}\n") + r")?\[\d+ chars\]\??", re.ASCII,
+    r"(?:<[a-z-]+>[\w-]{1,64}</[a-z-]+>)*(?:" + re.escape(f"{WORKSPACE}{PROJECT}\n") + r")?\[\d+ chars\]\??"
+    r"(?:<(?:" + STARTED + r")?shellId: [\w.-]{1,64}>)?", re.ASCII,
 )
 
 
@@ -147,7 +155,13 @@ def blank_text(text: str) -> str:
     bare = text.lstrip()
     space = " " if bare != text else ""
     size = f"[{len(text)} chars]" + ("?" if QUESTION.search(text) else "")
-    return space + _opening(bare) + size
+    return space + _opening(bare) + size + _shell(text)
+
+
+def _shell(text: str) -> str:
+    """Return which shell a text is of, in as few words as a reader needs."""
+    told = SHELL.search(text)
+    return f"<{STARTED if GOES_ON.search(told[0]) else ''}shellId: {told[1]}>" if told else ""
 
 
 def _opening(text: str) -> str:

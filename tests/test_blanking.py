@@ -229,6 +229,18 @@ def test_every_recorded_line_means_the_same(agent):
     assert not different[:3]
 
 
+@pytest.mark.parametrize(("last", "kept"), [
+    ("<command started in detached background with shellId: 0>", "<command started in shellId: 0>"),
+    ("<command with shellId: a.b is still running after 30 s. My plan.>", "<command started in shellId: a.b>"),
+    ("<shellId: 0 completed with exit code 0>", "<shellId: 0>"),
+    ("<command with id: 0 stopped>\n", "<shellId: 0>"),
+    ("<shellId: 0> my secret plan", ""),
+])
+def test_of_a_result_is_kept_which_shell_it_is_of_and_whether_it_goes_on(last, kept):
+    text = f"my secret plan {last}"
+    assert blank_text(text) == f"[{len(text)} chars]{kept}" == blank_text(blank_text(text))
+
+
 NEW, OLD = "timestamp=2026-11-30T09:00:00.5Z level=ERROR run=a1b2c3d4", "INFO  2026-11-30T09:00:00 +6ms service=a"
 
 
