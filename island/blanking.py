@@ -18,6 +18,8 @@ from typing import Any
 
 import orjson
 
+from island.model import file_name
+
 PROJECT = "/project"
 DEEP = 64  # levels of nesting: what an agent writes has fewer than ten
 
@@ -274,19 +276,16 @@ OPTION = re.compile(r"-{1,2}[A-Za-z][A-Za-z-]{0,30}|--max-old-space-size=\d{1,9}
 
 def blank_arguments(arguments: Sequence[str]) -> list[str]:
     """Return a command line without its prose: the program, options, subcommands and ids of sessions."""
-    interpreted = bool(arguments) and _name(arguments[0]) in PROGRAMS and arguments[1:2] != ["-c"]
+    interpreted = bool(arguments) and file_name(arguments[0]) in PROGRAMS and arguments[1:2] != ["-c"]
     script = next((n for n, a in enumerate(arguments) if n and not OPTION.fullmatch(a)), 0) if interpreted else 0
     pairs = [*zip(arguments, ("", *arguments), strict=False)]  # each with the one before it
     return [_program(a) if n in (0, script) and not SECRET.search(before) else _argument(a, before)
             for n, (a, before) in enumerate(pairs)]
 
 
-def _name(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
-
-
 def _program(argument: str) -> str:
-    return _name(argument) if WORD.fullmatch(_name(argument)) else blank_text(argument)
+    name = file_name(argument)
+    return name if WORD.fullmatch(name) else blank_text(argument)
 
 
 def _argument(argument: str, before: str) -> str:

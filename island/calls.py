@@ -24,13 +24,13 @@ def told_by(agent: Agent, v: View, below: list[Process], now: float) -> Iterator
         key = f"{CALL}{span.key}"
         process = next((p for p in below if runs(p, span)), None)
         if process and v.session.get(Kind.OPENED, key) is None:
-            yield _runs_since(v, process, max(process.created, span.at), key, "process")
+            yield _began(v, process, max(process.created, span.at), key, "process")
     for p in below if agent.nameless else ():
         if agent.tool(p) and _may_be_called(p, v):
-            yield _runs_since(v, p, p.created, f"command:{p.pid}", "command")
+            yield _began(v, p, p.created, f"command:{p.pid}", "command")
 
 
-def _runs_since(v: View, p: Process, at: float, key: str, word: str) -> Event:
+def _began(v: View, p: Process, at: float, key: str, word: str) -> Event:
     return Event(Kind.OPENED, v.session.id, at, key, word, text=str(p.pid), source=PROCESS)
 
 

@@ -305,6 +305,11 @@ class Snapshot:
     unnamed: bool = False  # the user hides all names for now
 
 
+def file_name(path: str) -> str:
+    """Return the last part of a path, as any system writes paths."""
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
     """One running process. name: the same on all systems; created: -1 if unknown; environ: None if not readable."""
@@ -326,7 +331,7 @@ class Process:
     def called(self, place: int = 0) -> str:
         """Return the name of the program or script at a place of the command line, as any system writes paths."""
         argument = self.cmdline[place] if place < len(self.cmdline) else ""
-        return argument.replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
+        return file_name(argument).removesuffix(".exe")
 
 
 #: read(record) -> its events. Keeps no state, looks at no clock and no other file, never raises on

@@ -68,7 +68,7 @@ EARLY = 10.0
 
 
 def told_of(session: Session) -> bool:
-    """Tell whether hooks told of the newest turn when it began: they tell of its end, too."""
+    """Tell whether hooks told of the newest turn when it began: where answers are in doubt, they tell its end, too."""
     prompt, begun = session.get(Kind.PROMPT), session.get(Kind.PROMPT, HOOK)
     return prompt is not None and begun is not None and begun.at > prompt.at - EARLY
 

@@ -13,7 +13,7 @@ from island.sources.files import Document, Follower, Look, Presence, stamp
 
 
 class Looker(Protocol):
-    """One followed file."""
+    """What looks into one file, and knows how far it has read."""
 
     def look(self) -> Look:
         """Return what is new in it."""
